@@ -160,28 +160,27 @@ class LooksTaken:
         return f"looks after {listed} blocks, {n} of at most {self.rule.most_blocks} counted"
 
 
-def planned(least: int, most: int, apart: int = APART, first: float = FIRST_SHARE) -> UntilDecided:
+def planned(least: int, most: int) -> UntilDecided:
     """Return the rule of a run of ``least`` to ``most`` blocks: its looks and their shares.
 
     Looks are evenly spread, at most 6 blocks apart. The first has 5/16 of the error, or as much as
-    the smallest p of its blocks needs; the shares of the others grow evenly. ``apart`` and
-    ``first`` are for comparing rules (``benchmarks/stopping_table.py``).
+    the smallest p of its blocks needs; the shares of the others grow evenly.
     """
-    gaps = math.ceil((most - least) / apart)
+    gaps = math.ceil((most - least) / APART)
     blocks = [*(round(least + (most - least) * gap / gaps) for gap in range(gaps)), most]
     plan = tuple(
         PlannedLook(blocks=count, share=share)
-        for count, share in zip(blocks, _shares(least, gaps, first), strict=True)
+        for count, share in zip(blocks, _shares(least, gaps), strict=True)
     )
     return UntilDecided(least_blocks=least, most_blocks=most, plan=plan)
 
 
-def _shares(least: int, later: int, first: float) -> list[float]:
+def _shares(least: int, later: int) -> list[float]:
     """Return the shares of the first look and of the ``later`` ones."""
     if not later:
         return [1.0]
     needed = 2.0 ** (1 - least) / ERROR if least >= FEWEST_THAT_SHOW else 0.0
-    first = max(first, needed)
+    first = max(FIRST_SHARE, needed)
     steps = later * (later + 1) / 2
     return [first, *((1 - first) * step / steps for step in range(1, later + 1))]
 

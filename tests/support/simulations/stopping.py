@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from perflab.analysis.verdict import judge
 from perflab.recordings import Contrast, UntilDecided
 from perflab.statistics import signed_rank
 from perflab.statistics.comparison import Effect
-from perflab.statistics.interim_analysis import PlannedLook, ending_sums, going_on, planned
+from perflab.statistics.interim_analysis import ending_sums, going_on, planned
 from perflab.trials.experiment import RunParameters
 from tests.support.simulations.verdicts import claim as claim_of
 
@@ -32,13 +31,6 @@ NOISE = 0.05
 # Runs are simulated up to here.
 LONGEST = 40
 PUBLISHED = 1.6
-
-
-def every_look(most: int) -> UntilDecided:
-    """Return a rule of looks after every block; their equal shares stand for one level of all."""
-    blocks = range(LEAST, most + 1)
-    plan = tuple(PlannedLook(blocks=each, share=1 / len(blocks)) for each in blocks)
-    return UntilDecided(least_blocks=LEAST, most_blocks=most, plan=plan)
 
 
 def looks_of(rule: UntilDecided) -> list[int]:
@@ -89,9 +81,6 @@ def errors(random: np.random.Generator, kind: str, sets: int) -> tuple[float, fl
 def lowest_sums(rule: UntilDecided, error: float) -> list[int]:
     """Return for each look how many of the lowest sums show a difference."""
     looks, shares = looks_of(rule), tuple(look.share for look in rule.plan)
-    if len(shares) > 1 and len(set(shares)) == 1:
-        level = level_of_one(error, rule.least_blocks, rule.most_blocks)
-        return [signed_rank.critical(n, level / 2)[0] + 1 for n in looks]
     return list(ending_sums(error, tuple(looks), shares))
 
 
@@ -102,57 +91,6 @@ def error_of_all(counts: tuple[int, ...], sums: tuple[int, ...]) -> float:
         for look, own in enumerate(sums, start=1)
     )
     return min(1.0, sum(ended))
-
-
-@lru_cache(maxsize=4096)
-def error_of_all_looks(level: float, first: int, most: int) -> float:
-    """Return how often equal treatments differ at some look, each a test at ``level``.
-
-    Parameters
-    ----------
-    level : float
-        The two-sided level of the signed-rank test at every look.
-    first, most : int
-        Blocks at the first and at the last look; there is one after each block between.
-    """
-    alive, everything, error = np.ones(1), np.ones(1), 0.0
-    for n in range(1, most + 1):
-        alive, everything = _with_rank(alive, n), _with_rank(everything, n)
-        if n < first:
-            continue
-        below = np.cumsum(everything)
-        k = int(np.searchsorted(below, level / 2 * (1 + 1e-12), side="right"))
-        # The k lowest sums, and by symmetry the k highest, end the run.
-        if k > 0:
-            error += float(alive[:k].sum() + alive[-k:].sum())
-            alive[:k] = alive[-k:] = 0.0
-    return min(1.0, error)
-
-
-def _with_rank(of_sums: np.ndarray, rank: int) -> np.ndarray:
-    """Return the distribution of a sum of ranks with one more, which is in it with chance 1/2."""
-    longer = np.zeros(len(of_sums) + rank)
-    longer[: len(of_sums)] += of_sums / 2
-    longer[rank:] += of_sums / 2
-    return longer
-
-
-@lru_cache(maxsize=256)
-def level_of_one(error: float, first: int, most: int) -> float:
-    """Return the largest level of each look (found by halving) at which all err so often at most.
-
-    Rounded down, clear of the last bits: the error is never more than was asked for.
-    """
-    low, high = 0.0, error
-    if error_of_all_looks(high, first, most) <= error:
-        return high
-    for _ in range(40):
-        middle = (low + high) / 2
-        if error_of_all_looks(middle, first, most) <= error:
-            low = middle
-        else:
-            high = middle
-    return low * (1 - 1e-9)
 
 
 def claim() -> Contrast:

@@ -1,0 +1,105 @@
+"""Write what the reference found into the documents, between marks.
+
+    python scripts/studies.py            # rewrite the tables and figures
+    python scripts/studies.py --check    # say which differ; nothing is written
+
+The tables are those of ``README.md`` and ``docs/studies/``. Every number in them comes from the
+runs of ``data/reference/``, on any machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from perflab.figures import save_view
+from perflab.figures.export import rendered
+from perflab.paths import project_root
+from perflab.recordings import Run, reference_runs
+from perflab.reports.cells import to_markdown
+from perflab.reports.figures import views_of
+from perflab.reports.regions import filled
+from perflab.reports.runs import measured_where
+from perflab.reports.verdicts import verdict_table
+from perflab.statistics.in_words import MISSING
+
+PAGES = {
+    "chat": "chat", "inference": "inference", "llm": "llm-proxy", "metricstream": "metricstream",
+    "registry": "registry",
+}  # fmt: skip
+COLUMNS = ("claim", "published", "measured [95%]", "n", "verdict")
+# The figures of each experiment that the documents show, as SVG; each with its table.
+FIGURES = {
+    "sync_vs_async": ("throughput",),
+    "synchronous_commit": ("claimed_shares",),
+    "connection_lifecycle": ("life_cycle_parts",),
+    "registry_downloads": ("waterfall",),
+    "latency_cpu": ("delivery_cpu",),
+}
+REGION = "reference"
+# README's rows, as the beginning of a claim.
+HEADLINES = (
+    "synchronous_commit=off raises throughput",
+    "asyncpg gives about 1.5 times the throughput of psycopg2 (round trip 0 ms",
+)
+
+
+def claims_of(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the claims with a published value on which runs say something."""
+    table = verdict_table(runs)
+    return table[(table["published"] != MISSING) & (table["measured [95%]"] != MISSING)]
+
+
+def body(runs: Sequence[Run], claims: pd.DataFrame) -> str:
+    """Return a region: a table of claims, and where they were measured."""
+    left_out = claims["left out"] != MISSING
+    noted = f"\n{left_out.sum()} of these rows leave blocks out.\n" if left_out.any() else ""
+    return f"{to_markdown(claims[[*COLUMNS]])}\n{measured_where(runs)}\n{noted}"
+
+
+def texts(root: Path, runs: Sequence[Run]) -> Iterator[tuple[Path, str]]:
+    """Yield every document that has a region, with its new text."""
+    for system, page in PAGES.items():
+        of_system = [run for run in runs if run.record.system == system]
+        path = root / "docs" / "studies" / f"{page}.md"
+        if of_system:
+            table = body(of_system, claims_of(of_system))
+            yield path, filled(path.read_text(), {REGION: table}, overwrite=True)
+    claims = claims_of(runs)
+    rows = [claims[claims["claim"].str.startswith(words)][:1] for words in HEADLINES]
+    used = [run for run in runs if run.record.experiment in set(pd.concat(rows)["experiment"])]
+    readme = root / "README.md"
+    table = body(used, pd.concat(rows))
+    yield readme, filled(readme.read_text(), {REGION: table}, overwrite=True)
+
+
+def main(words: Sequence[str]) -> int:
+    """Write or check all; return 1 where a check finds something else than the reference says."""
+    root, runs = project_root(), reference_runs()
+    differing = []
+    for path, text in texts(root, runs):
+        if text != path.read_text():
+            differing.append(path)
+            if not words:
+                path.write_text(text)
+    for run in runs:
+        folder = root / "figures" / "studies" / run.record.experiment
+        for view in views_of(run):
+            if view.name not in FIGURES.get(run.record.experiment, ()):
+                continue
+            if not words:
+                save_view(view, run, folder, ["svg"])
+            for name, content in rendered(view, run, ["svg"]) if words else ():
+                path = folder / name
+                if not path.exists() or path.read_bytes() != content:
+                    differing.append(path)
+    for path in differing:
+        print(f"{'differs' if words else 'written'}: {path.relative_to(root)}")
+    return 1 if words and differing else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
