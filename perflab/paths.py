@@ -88,7 +88,8 @@ def _is_understood(content: dict[str, Any]) -> bool:
 
 # It separates several folders as PATH does.
 FOREIGN = "PERFLAB_SYSTEMS"
-_CHECKOUT = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parent
+_CHECKOUT = _PACKAGE.parent
 
 
 def _place(variable: str, default: Path) -> Path:
@@ -96,9 +97,19 @@ def _place(variable: str, default: Path) -> Path:
     return Path(override).resolve() if override else default
 
 
+def is_checkout() -> bool:
+    """Return whether the package stands in a checkout; a wheel carries the parts that it needs."""
+    return (_CHECKOUT / "pyproject.toml").exists()
+
+
 def project_root() -> Path:
-    """Return the checkout that this package belongs to (``PERFLAB_ROOT`` overrides it)."""
-    return _place("PERFLAB_ROOT", _CHECKOUT)
+    """Return the checkout, or its parts in an installed package (``PERFLAB_ROOT`` overrides it)."""
+    return _place("PERFLAB_ROOT", _CHECKOUT if is_checkout() else _PACKAGE / "checkout")
+
+
+def _results(in_checkout: str, in_project: str) -> Path:
+    """Return a folder of results: in the checkout, else in the folder where the user works."""
+    return project_root() / in_checkout if is_checkout() else Path.cwd() / in_project
 
 
 def runs_dir() -> Path:
@@ -109,7 +120,7 @@ def runs_dir() -> Path:
             "PERFLAB_RUNS",
             [f"'{override}' is no folder; bring its runs by 'perflab runs --from ADDRESS'"],
         )
-    return _place("PERFLAB_RUNS", project_root() / "data" / "runs")
+    return _place("PERFLAB_RUNS", _results("data/runs", "perflab-runs"))
 
 
 def reference_dir() -> Path:
@@ -119,12 +130,12 @@ def reference_dir() -> Path:
 
 def figures_dir() -> Path:
     """Return the folder of exported figures (``PERFLAB_FIGURES`` overrides it)."""
-    return _place("PERFLAB_FIGURES", project_root() / "figures" / "runs")
+    return _place("PERFLAB_FIGURES", _results("figures/runs", "figures"))
 
 
 def sweeps_dir() -> Path:
     """Return the folder of sweeps (``PERFLAB_SWEEPS`` overrides it)."""
-    return _place("PERFLAB_SWEEPS", project_root() / "data" / "sweeps")
+    return _place("PERFLAB_SWEEPS", _results("data/sweeps", "perflab-sweeps"))
 
 
 def services_dir() -> Path:

@@ -91,6 +91,10 @@ def _before_any_command(
     """
 
 
+# What a package that is not installed belongs to.
+EXTRAS = dict.fromkeys(("ipykernel", "jupyter_client", "nbformat", "papermill"), "lab")
+
+
 def main() -> None:
     """Run the command line; an error for the user is printed and gives exit status 1."""
     try:
@@ -103,6 +107,13 @@ def main() -> None:
         sys.exit(130)
     except PerflabError as error:
         print(f"perflab: {error}", file=sys.stderr)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        way_out = f"pip install 'perflab[{EXTRAS[package]}]'"
+        print(f"perflab: {package} is not installed: {way_out}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("perflab: interrupted", file=sys.stderr)

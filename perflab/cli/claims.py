@@ -89,7 +89,7 @@ def _verdicts(backend: str) -> None:
 
     chosen = judged_runs(backend)
     if not chosen:
-        print("there are no finished runs yet; 'make lab' makes some")
+        print("there are no finished runs yet; 'perflab lab' makes some")
         return
     table = verdicts_of(chosen)
     print_table(to_terminal(table))

@@ -50,6 +50,7 @@ def command(
     from perflab.analysis.answers import answers_of
     from perflab.parameters import parse_assignments
     from perflab.statistics.in_words import counted
+    from perflab.sweeps.attempt import execute
     from perflab.systems import experiments
     from perflab.trials.progress import minutes
 
@@ -66,22 +67,15 @@ def command(
         console.print(f"[bold]{number}/{len(main_job)} {experiment.name}[/bold]")
         runs.append(api.run(experiment.name, values[experiment.name]))
     console.print("drawing figures, and showing the runs in their notebooks", highlight=False)
-    notebooks = _drawn(runs)
-    answers = [(run, path, answers_of(run)) for run, path in zip(runs, notebooks, strict=True)]
-    lines = [_headline(runs, minutes(time.monotonic() - began)), *_table(answers), *_links(answers)]
-    for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _drawn(runs: Sequence[Run]) -> list[Path]:
-    """Execute the notebook of each run side by side, on all cores; return the notebooks."""
-    from perflab.sweeps.attempt import execute
-
     names = [run.record.experiment for run in runs]
     shown = [{"from_run": run.run_id} for run in runs]
     # Processes, as a kernel finds the file of its progress in the environment of its process.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
-        return [*processes.map(execute, names, shown)]
+        notebooks = [*processes.map(execute, names, shown)]
+    answers = [(run, path, answers_of(run)) for run, path in zip(runs, notebooks, strict=True)]
+    lines = [_headline(runs, minutes(time.monotonic() - began)), *_table(answers), *_links(answers)]
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _headline(runs: Sequence[Run], duration: str) -> str:

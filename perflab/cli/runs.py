@@ -56,7 +56,7 @@ def command(
     if as_json:
         print(json.dumps([_as_words(run) for run in runs], indent=1))
     elif not all_runs:
-        print("there are no runs yet; 'perflab run EXPERIMENT' or 'make lab' makes one")
+        print("there are no runs yet; 'perflab run EXPERIMENT' or 'perflab lab' makes one")
     elif not runs:
         print(f"none of the {len(all_runs)} runs is a run of {experiment}")
     else:

@@ -21,9 +21,10 @@ from perflab.paths import FOREIGN, foreign_dirs, foreign_systems, project_root
 
 # The code that measures and the services; the locks say from what both were installed. Notebooks
 # and figures may change between two halves of a run.
-PLACES = ("perflab", "services")
+PACKAGE = Path(__file__).resolve().parents[1]
 LOCKS = "*.lock"
-NO_SOURCES = {"__pycache__", ".git", ".venv", ".ipynb_checkpoints"}
+# An installed package holds the parts of a checkout, which are places of their own.
+NO_SOURCES = {"__pycache__", ".git", ".venv", ".ipynb_checkpoints", "checkout"}
 LENGTH = 16
 
 
@@ -33,7 +34,7 @@ def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
     Foreign systems are left out where none of ``systems`` is foreign (None: they are in).
     """
     root = project_root()
-    places = {place: root / place for place in PLACES}
+    places = {"perflab": PACKAGE, "services": root / "services"}
     places |= {path.name: path for path in sorted(root.glob(LOCKS))}
     if systems is None or foreign_systems().keys() & set(systems):
         # The names hold no paths: the same sources in another folder give the same fingerprint.

@@ -93,6 +93,7 @@ def execute(
 def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     # The kernel works in another folder and would find another perflab.toml, or none.
     os.environ.update(foreign_environment())
+    os.environ.update(PERFLAB_RUNS=str(runs_dir()), PERFLAB_FIGURES=str(figures_dir()))
     # Notebooks that other editors saved have cells without identifiers, which change nothing.
     warnings.simplefilter("ignore", MissingIDFieldWarning)
     try:

@@ -1,0 +1,85 @@
+"""The wheel by itself, in a folder with nothing else: commands run, and results stay there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab.host import installer
+from perflab.paths import project_root
+
+SERVICE = """
+import http.server, sys
+class Page(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_): pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Page).serve_forever()
+"""
+
+
+def call(*command: str, cwd: Path, **variables: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PERFLAB_")}
+    done = subprocess.run(
+        command, cwd=cwd, env={**kept, **installer.variables(), **variables}, text=True,
+        capture_output=True, check=False, timeout=250,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def perflab(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Build the wheel of the tracked files and install it; return the command's path."""
+    place = tmp_path_factory.mktemp("wheel")
+    tracked = call("git", "ls-files", "-z", cwd=project_root()).split("\0")
+    for name in filter(None, tracked):
+        source, target = project_root() / name, place / "source" / name
+        if source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    uv = installer.uv()
+    call(uv, "build", "--quiet", "--wheel", "--out-dir", str(place), cwd=place / "source")
+    shutil.rmtree(place / "source")
+    call(uv, "venv", "--quiet", "--python", sys.executable, str(place / "venv"), cwd=place)
+    (wheel,) = place.glob("*.whl")
+    python = str(place / "venv" / "bin" / "python")
+    call(uv, "pip", "install", "--quiet", "--python", python, str(wheel), cwd=place)
+    return str(place / "venv" / "bin" / "perflab")
+
+
+@pytest.mark.slow
+def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) -> None:
+    state = {"PERFLAB_STATE": str(tmp_path / "state"), "PERFLAB_LOCK": str(tmp_path / "lock")}
+    here = tmp_path / "project"
+    here.mkdir()
+    (here / "app.py").write_text(SERVICE)
+    listed = call(perflab, "experiments", cwd=here)
+    assert "sync_vs_async" in listed
+    assert "left out" not in listed
+    assert "not measured yet" in call(perflab, "claims", "--study", "chat", cwd=here, **state)
+    answer = call(
+        perflab, "duel", "--variant", "old=.", "--variant", "new=.", "--command",
+        "python3 app.py {port}", "--blocks", "1", "-d", "0.5", "--design", "trials", "--backend",
+        "process",
+        cwd=here, **state,
+    )  # fmt: skip
+    assert "trials count" in answer
+    measured = call(
+        perflab, "run", "serialization", "--backend", "process", "-p", "blocks=1", "-p",
+        "codec=json", "-p", "operation=serialize", "-p", "message=published", cwd=here, **state,
+    )  # fmt: skip
+    assert "serialization" in measured
+    runs = sorted(path.name.split("-")[1] for path in (here / "perflab-runs").iterdir())
+    assert runs == ["custom_service", "serialization"]
+    call(perflab, "new", "experiment", "checkout", cwd=here, **state)
+    assert "checkout" in call(perflab, "experiments", cwd=here)
