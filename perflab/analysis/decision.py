@@ -83,25 +83,25 @@ class Decision:
     missing: str = ""
 
 
-def decide(effect: Effect, margin: float = MARGIN, corrected: Corrected | None = None) -> Decision:
+def decide(effect: Effect, corrected: Corrected | None = None) -> Decision:
     """Decide what a ratio shows.
 
-    A difference up to ``margin``, either way, does not matter (0.03: 3%); this is tested first, and
+    A difference up to ``MARGIN``, either way, does not matter (0.03: 3%); this is tested first, and
     not corrected for other claims. ``corrected`` is the claim's p-value, adjusted for the run's
     claims about the response; without it the claim is alone.
     """
-    x, bound = np.array(effect.by_block), math.log1p(margin)
+    x = np.array(effect.by_block)
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text)
-    if 1 / (1 + margin) < effect.narrow_low and effect.narrow_high < 1 + margin:
-        return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {margin:.0%}")
+    if effect.narrow_low > 1 / (1 + MARGIN) and effect.narrow_high < 1 + MARGIN:
+        return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {MARGIN:.0%}")
     if not (effect.low > 1 or effect.high < 1):
-        return _undecided(x, bound, 1 - CONFIDENCE)
+        return _undecided(x, 1 - CONFIDENCE)
     if corrected is None or corrected.holds:
         return Decision(Kind.DIFFERENT, (0, 0), "the interval excludes 1 (no difference)")
     missing = f"the interval excludes 1 (no difference), but {corrected.text()}"
-    return _undecided(x, bound, corrected.needed_p, missing)
+    return _undecided(x, corrected.needed_p, missing)
 
 
 def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision:
@@ -115,12 +115,12 @@ def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision
     return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
 
 
-def _undecided(x: np.ndarray, bound: float, level: float, missing: str = "") -> Decision:
+def _undecided(x: np.ndarray, level: float, missing: str = "") -> Decision:
     """Return how many blocks would decide it if the mean is the one measured."""
     noise, effect = float(x.std(ddof=1)), abs(float(x.mean()))
     # The blocks so far did not decide it; below 6 the noise would have to be normal.
     start = max(len(x), SMALLEST_SIGNED_RANK)
-    least, most = (_blocks(effect, end, bound, level, start) for end in noise_range(noise, len(x)))
+    least, most = (_blocks(effect, end, level, start) for end in noise_range(noise, len(x)))
     if least == OUT_OF_REACH:
         text = f"more than {MOST_BLOCKS:,} blocks would be needed"
         return Decision(Kind.UNDECIDED, (least, most), text, missing)
@@ -131,14 +131,11 @@ def _undecided(x: np.ndarray, bound: float, level: float, missing: str = "") -> 
     return Decision(Kind.UNDECIDED, (least, most), text, missing)
 
 
-def _blocks(effect: float, noise: float, bound: float, level: float, start: int) -> int:
+def _blocks(effect: float, noise: float, level: float, start: int) -> int:
     """Return the blocks that show a difference, or equivalence, whichever are fewer."""
-    counts = [
-        blocks_needed(effect, noise, level, least=start) if effect > 0 else OUT_OF_REACH,
-        blocks_for_equivalence(effect, noise, bound, least=start)
-        if effect < bound
-        else OUT_OF_REACH,
-    ]
+    bound, counts = math.log1p(MARGIN), [blocks_needed(effect, noise, level, least=start)]
+    if effect < bound:
+        counts.append(blocks_for_equivalence(effect, noise, bound, least=start))
     reachable = [count for count in counts if count != OUT_OF_REACH]
     return min(reachable, default=OUT_OF_REACH)
 

@@ -30,6 +30,8 @@ SizeBound = Literal["", "at most", "at least"]
 
 
 CONFIDENCE = 0.95
+# Of the interval with the same error on each side alone: 90%.
+NARROWER = 1 - 2 * (1 - CONFIDENCE)
 # Values that are less apart count as equal.
 NO_DISTANCE = 1e-12
 NO_SPREAD = (
@@ -198,24 +200,16 @@ def mean_of(values: Sequence[Ends]) -> Ends:
 
 
 def effect_of(
-    by_block: pd.Series[Any],
-    confidence: float = CONFIDENCE,
-    scale: Scale = "ratio",
-    rule: UntilDecided | None = None,
+    by_block: pd.Series[Any], scale: Scale = "ratio", rule: UntilDecided | None = None
 ) -> Effect:
     """Return the effect of log ratios by block that are known exactly; see :func:`effect_within`.
 
     NaN stands for a block where a side is missing.
     """
-    return effect_within(Ends(by_block, by_block), scale, rule, confidence)
+    return effect_within(Ends(by_block, by_block), scale, rule)
 
 
-def effect_within(
-    ends: Ends,
-    scale: Scale = "ratio",
-    rule: UntilDecided | None = None,
-    confidence: float = CONFIDENCE,
-) -> Effect:
+def effect_within(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None) -> Effect:
     """Return the effect of log ratios by block, each of which lies between two ends.
 
     From 6 blocks on, the effect is the Hodges-Lehmann estimate with the interval that inverts the
@@ -247,12 +241,10 @@ def effect_within(
         values.to_numpy(float) for values in (ends.low, ends.measured, ends.high)
     )
     blocks = Blocks(low, measured, high, float(np.max(np.asarray(ends.step), initial=0.0)), looks)
-    return _effect(blocks, confidence, math.exp if scale == "ratio" else float, warnings)
+    return _effect(blocks, math.exp if scale == "ratio" else float, warnings)
 
 
-def _effect(
-    blocks: Blocks, confidence: float, back: Callable[[float], float], warnings: list[str]
-) -> Effect:
+def _effect(blocks: Blocks, back: Callable[[float], float], warnings: list[str]) -> Effect:
     x, looks = blocks.measured, blocks.looks
     if not len(x):
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
@@ -267,7 +259,7 @@ def _effect(
         warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is assumed to be normal")
     if blocks.has_no_spread:
         warnings.append(NO_SPREAD)
-    wide, narrow = (blocks.interval(level) for level in (confidence, narrower(confidence)))
+    wide, narrow = (blocks.interval(level) for level in (CONFIDENCE, NARROWER))
     return Effect(
         back(wide.estimate),
         back(wide.low),
@@ -333,11 +325,6 @@ class Blocks:
         if means[0] < 0 < means[1]:
             return 1.0
         return max(of_low, mean_p(self.high - centre, self.looks, self.resolution))
-
-
-def narrower(confidence: float) -> float:
-    """Return the confidence of the interval with the same error on each side alone: 95% is 90%."""
-    return 1 - 2 * (1 - confidence)
 
 
 def rank_biserial(x: np.ndarray) -> float:

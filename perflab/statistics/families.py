@@ -111,9 +111,7 @@ def power(
     return _beyond(shift, blocks, tail) + _beyond(-shift, blocks, tail)
 
 
-def equivalence_power(
-    log_effect: float, noise: float, blocks: int, bound: float, significance: float = SIGNIFICANCE
-) -> float:
+def equivalence_power(log_effect: float, noise: float, blocks: int, bound: float) -> float:
     """Return the probability that both one-sided tests find an effect within +- ``bound``.
 
     It is a lower bound, because the case that both tests miss is counted twice.
@@ -121,51 +119,43 @@ def equivalence_power(
     if blocks < 2 or not noise > 0:
         return float(noise == 0 and blocks >= 2 and abs(log_effect) < bound)
     sides = [(bound + sign * log_effect) / noise for sign in (1, -1)]
-    return max(0.0, sum(_beyond(side, blocks, significance) for side in sides) - 1)
+    return max(0.0, sum(_beyond(side, blocks, SIGNIFICANCE) for side in sides) - 1)
 
 
 def blocks_needed(
-    log_effect: float,
-    noise: float,
-    significance: float = SIGNIFICANCE,
-    chance: float = POWER,
-    least: int = 2,
+    log_effect: float, noise: float, significance: float = SIGNIFICANCE, least: int = 2
 ) -> int:
-    """Return the fewest blocks, at least ``least``, that find an effect with a ``chance``.
+    """Return the fewest blocks, at least ``least``, that find an effect with a chance of 80%.
 
     -1 means more than 10,000.
     """
-    return _fewest(lambda blocks: power(log_effect, noise, blocks, significance), chance, least)
+    return _fewest(lambda blocks: power(log_effect, noise, blocks, significance), least)
 
 
-def blocks_for_equivalence(
-    log_effect: float, noise: float, bound: float, chance: float = POWER, least: int = 2
-) -> int:
+def blocks_for_equivalence(log_effect: float, noise: float, bound: float, least: int = 2) -> int:
     """Return the fewest blocks that find an effect within +- ``bound``, as blocks_needed does."""
-    return _fewest(
-        lambda blocks: equivalence_power(log_effect, noise, blocks, bound), chance, least
-    )
+    return _fewest(lambda blocks: equivalence_power(log_effect, noise, blocks, bound), least)
 
 
-def noise_range(noise: float, blocks: int, confidence: float = POWER) -> tuple[float, float]:
-    """Return the interval of a standard deviation that was estimated from ``blocks``."""
+def noise_range(noise: float, blocks: int) -> tuple[float, float]:
+    """Return the 80% interval of a standard deviation that was estimated from ``blocks``."""
     from scipy import stats
 
     freedom = blocks - 1
-    ends = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], freedom)
+    ends = stats.chi2.ppf([(1 + POWER) / 2, (1 - POWER) / 2], freedom)
     low, high = noise * np.sqrt(freedom / ends)
     return float(low), float(high)
 
 
-def _fewest(power_of: Callable[[int], float], chance: float, least: int) -> int:
+def _fewest(power_of: Callable[[int], float], least: int) -> int:
     low = high = least
-    while power_of(high) < chance:
+    while power_of(high) < POWER:
         low, high = high, 2 * high
         if high > MOST_BLOCKS:
             return -1
     while high - low > 1:
         middle = (low + high) // 2
-        if power_of(middle) >= chance:
+        if power_of(middle) >= POWER:
             high = middle
         else:
             low = middle

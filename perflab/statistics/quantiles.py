@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from perflab.errors import AnalysisError
 
 CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
 # The percentiles in the row of a trial, and in the summary of a load.
 OF_TRIALS = (50, 90, 95, 99)
 OF_LOADS = (*OF_TRIALS, 99.9)
@@ -19,18 +20,18 @@ OF_LOADS = (*OF_TRIALS, 99.9)
 MAX_MOVED_SHARE = 0.05
 
 
-def smallest_n(p: float, confidence: float = CONFIDENCE) -> int:
-    """Return the smallest n whose extremes bound the p-quantile at ``confidence``.
+def smallest_n(p: float) -> int:
+    """Return the smallest n whose extremes bound the p-quantile with 95% confidence.
 
-    Each tail gets half of 1 - confidence: the largest of n values lies below the p-quantile with
-    probability p^n and the smallest above it with (1 - p)^n; both must be at most that half. For
-    95% this gives 72 for p95, 368 for p99 and 3,688 for p99.9.
+    Each tail gets half of 5%: the largest of n values lies below the p-quantile with probability
+    p^n and the smallest above it with (1 - p)^n; both must be at most that half. This gives 72 for
+    p95, 368 for p99 and 3,688 for p99.9.
 
-    AnalysisError where p or the confidence is not inside (0, 1).
+    AnalysisError where p is not inside (0, 1).
     """
-    check(p, confidence)
-    tail = (1 - confidence) / 2
-    return math.ceil(math.log(tail) / math.log(max(p, 1 - p)))
+    if not 0 < p < 1:
+        raise AnalysisError(f"p = {p} must lie between 0 and 1")
+    return math.ceil(math.log(TAIL) / math.log(max(p, 1 - p)))
 
 
 def needed_n(percentile: float) -> int:
@@ -120,57 +121,46 @@ def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:
     return float(worst / usual - 1)
 
 
-def check(p: float, confidence: float) -> None:
-    """Raise AnalysisError where p or the confidence is not inside (0, 1)."""
-    if not 0 < p < 1 or not 0 < confidence < 1:
-        raise AnalysisError(f"p = {p} and confidence = {confidence} must lie between 0 and 1")
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A value with its interval.
 
-    ``supported`` is False where the sample is too small for an interval at ``confidence``; then
-    ``low`` and ``high`` are NaN, and a text that shows the value must say so.
+    ``supported`` is False where the sample is too small for a 95% interval; then ``low`` and
+    ``high`` are NaN, and a text that shows the value must say so.
     """
 
     value: float
     low: float
     high: float
     n: int
-    confidence: float
     supported: bool
     method: str
 
 
-def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Estimate:
+def quantile(values: ArrayLike, p: float) -> Estimate:
     """Estimate a quantile with its distribution-free order-statistic interval.
 
     The interval runs from the l-th to the u-th smallest value, with l and u from the binomial
-    distribution so that each tail holds at most (1 - confidence) / 2. It assumes independent
-    values. Requests within one trial are autocorrelated, so their interval is too short: compare
-    treatments by :func:`across_trials` only. NaNs are left out. ``confidence`` of the result is the
-    achieved one; it is not supported where n < :func:`smallest_n`.
+    distribution so that each tail holds at most 2.5%. It assumes independent values. Requests
+    within one trial are autocorrelated, so their interval is too short: compare treatments by
+    :func:`across_trials` only. NaNs are left out. It is not supported where n <
+    :func:`smallest_n`.
 
     Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed. 2003, section 7.1.
     """
     from scipy import stats
 
-    check(p, confidence)
-    x = _finite(values)
+    x, least, method = _finite(values), smallest_n(p), "order statistics"
     n = len(x)
-    method = "order statistics"
     value = float(np.quantile(x, p)) if n else math.nan
-    if n < smallest_n(p, confidence):
-        return Estimate(value, math.nan, math.nan, n, confidence, False, method)
-    tail = (1 - confidence) / 2
-    lower = max(1, int(stats.binom.ppf(tail, n, p)))
-    upper = min(n, int(stats.binom.ppf(1 - tail, n, p)) + 1)
-    achieved = float(stats.binom.cdf(upper - 1, n, p) - stats.binom.cdf(lower - 1, n, p))
-    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, achieved, True, method)
+    if n < least:
+        return Estimate(value, math.nan, math.nan, n, False, method)
+    lower = max(1, int(stats.binom.ppf(TAIL, n, p)))
+    upper = min(n, int(stats.binom.ppf(1 - TAIL, n, p)) + 1)
+    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, True, method)
 
 
-def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
+def across_trials(values: ArrayLike) -> Estimate:
     """Estimate the typical value of a response over trials: the unit is the trial.
 
     From 6 trials on this is the median with its order-statistic (sign test) interval. Fewer trials
@@ -182,24 +172,24 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
     """
     x = _finite(values)
     n = len(x)
-    if n >= smallest_n(0.5, confidence):
-        return quantile(x, 0.5, confidence)
+    if n >= smallest_n(0.5):
+        return quantile(x, 0.5)
     if n < 2 or (x <= 0).any():
         value = float(np.median(x)) if n else math.nan
-        return Estimate(value, math.nan, math.nan, n, confidence, False, "none")
+        return Estimate(value, math.nan, math.nan, n, False, "none")
     logs = np.log(x)
-    low, high = map(math.exp, t_interval(logs, confidence))
-    return Estimate(math.exp(float(logs.mean())), low, high, n, confidence, True, "t on logs")
+    low, high = map(math.exp, t_interval(logs))
+    return Estimate(math.exp(float(logs.mean())), low, high, n, True, "t on logs")
 
 
-def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return Student's interval of a mean over trials or blocks; NaN below 2."""
+def t_interval(x: np.ndarray) -> tuple[float, float]:
+    """Return Student's 95% interval of a mean over trials or blocks; NaN below 2."""
     from scipy import special
 
     if len(x) < 2:
         return math.nan, math.nan
     error = float(x.std(ddof=1)) / math.sqrt(len(x))
-    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * error
+    margin = float(special.stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2)) * error
     return float(x.mean()) - margin, float(x.mean()) + margin
 
 

@@ -26,7 +26,6 @@ def test_intervals_of_independent_values_cover_the_truth(p: float, n: int) -> No
     estimates = [quantile(random.exponential(size=n), p) for _ in range(1000)]
     covered = sum(estimate.low <= truth <= estimate.high for estimate in estimates)
     assert 935 <= covered <= 1000
-    assert covered / 1000 == pytest.approx(estimates[0].confidence, abs=0.025)
 
 
 @pytest.mark.parametrize("values", [[], [math.nan]])
@@ -40,7 +39,6 @@ def test_a_sample_without_values_has_no_estimate(values: list[float]) -> None:
 def test_six_trials_have_their_extremes_as_the_medians_interval() -> None:
     estimate = across_trials([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])
     assert (estimate.value, estimate.low, estimate.high) == (3.5, 1.0, 6.0)
-    assert estimate.confidence == pytest.approx(1 - 2 / 64)
 
 
 def test_three_trials_have_a_t_interval_on_logs() -> None:
