@@ -17,11 +17,16 @@ from perflab.recordings import Run
 from perflab.statistics.in_words import counted, number
 
 COLUMNS = ["what", "value", "flag"]
-# An unknown setting is no fault of a machine.
-FAST = ("performance", "unknown")
-GOOD_CLOCKS = (
-    "tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "unknown",
-)  # fmt: skip
+CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
+# Settings of a machine: name, good values, and what another one does. An unknown one is no fault.
+SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "governor": (
+        "CPU governor", ("performance",),
+        "the clock rate may follow the load; set it to 'performance'",
+    ),
+    "turbo": ("turbo", ("off",), "speed depends on temperature and on other cores"),
+    "clock_source": ("clock source", CLOCKS, "reading the clock is slow or coarse"),
+}  # fmt: skip
 MAX_STEAL_SHARE = 0.01
 MAX_FOREIGN_SHARE = 0.05
 MAX_FLUSH_DRIFT = 1.5
@@ -78,21 +83,12 @@ def _facts(run: Run) -> Iterator[Fact]:
 
 
 def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
-    governor, turbo, clock = (
-        str(environment.get(name, "unknown")) for name in ("governor", "turbo", "clock_source")
-    )
-    follows = "the clock rate may follow the load; set it to 'performance'"
-    slows = "speed depends on temperature and on other cores"
-    coarse = "reading the clock is slow or coarse"
-    brief = f"CPU governor {governor}"
-    yield _flagged("CPU governor", _or_unknown(governor), governor not in FAST, follows, brief)
-    yield _flagged("turbo", _or_unknown(turbo), turbo == "on", slows, "turbo on")
-    brief = f"clock source {clock}"
-    yield _flagged("clock source", _or_unknown(clock), clock not in GOOD_CLOCKS, coarse, brief)
-
-
-def _or_unknown(value: str) -> str:
-    return value if value != "unknown" else UNKNOWN
+    for name, (what, good, flag) in SETTINGS.items():
+        value = str(environment.get(name, "unknown"))
+        if value == "unknown":
+            yield Fact(what, UNKNOWN)
+        else:
+            yield _flagged(what, value, value not in good, flag, f"{what} {value}")
 
 
 def _cores(placement: dict[str, Any]) -> Iterator[Fact]:
@@ -128,14 +124,11 @@ def _of_trials(trials: pd.DataFrame) -> Iterator[Fact]:
     yield from _drift(trials, SPEED, speed, MAX_SPEED_DRIFT)
     yield from _drift(trials, "flush_p50_us", flush, MAX_FLUSH_DRIFT)
     yield from _first_block(trials)
-    if "client_real_time" in trials:
-        yield from _priority(_finite(trials["client_real_time"]))
+    yield from _priority(trials["client_real_time"])
 
 
 def _first_block(trials: pd.DataFrame) -> Iterator[Fact]:
     """Yield whether all treatments were slower, or faster, in the first block than in any other."""
-    if RESPONSE not in trials:
-        return
     valid = trials[trials["state"] == "valid"]
     times = valid.pivot_table(index="block", columns="treatment", values=RESPONSE).dropna()
     if len(times) < LEAST_BLOCKS or times.index[0] != 0 or times.shape[1] < 2:
@@ -171,8 +164,6 @@ def _drift(
     trials: pd.DataFrame, column: str, names: tuple[str, str, str], most: float
 ) -> Iterator[Fact]:
     """Yield how much the medians of the blocks differ; ``names``: what, its unit, in brief."""
-    if column not in trials:
-        return
     what, unit, brief = names
     blocks = trials.groupby("block")[column].median()
     blocks = blocks[np.isfinite(blocks) & (blocks > 0)]
@@ -191,7 +182,7 @@ def _drift(
 def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
     """Yield the stolen share of all measured time, which the kernel counts in ticks of 10 ms."""
     spans = (trials["end_ns"] - trials["begin_ns"]).to_numpy(float)
-    shares = pd.to_numeric(trials["steal_share"], errors="coerce").to_numpy(float)
+    shares = trials["steal_share"].to_numpy(float)
     known = np.isfinite(shares) & (spans > 0)
     if known.any():
         share = float(np.average(shares[known], weights=spans[known]))
@@ -284,8 +275,3 @@ def _used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
         return math.nan
     edges = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
     return float(edges[1] - edges[0])
-
-
-def _finite(values: pd.Series[Any]) -> pd.Series[Any]:
-    numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    return numbers[np.isfinite(numbers)]
