@@ -112,7 +112,8 @@ def _effect_words(finding: Finding) -> str:
         return finding.verdict.reason
     if effect is None:
         return finding.absent.partition("; ")[0] or finding.verdict.reason
-    words = difference_words(finding) if finding.contrast.scale != "ratio" else ratio_words(effect)
+    unit, is_ratio = finding.response.unit, finding.contrast.scale == "ratio"
+    words = ratio_words(effect) if is_ratio else difference_words(effect, unit)
     if finding.limit:
         words = f"{words.removeprefix('+')} (the rule: {finding.limit})"
     blocks = "" if _word(finding) != NOT_DECIDED else f" in {counted(effect.n, 'block')}"
@@ -141,11 +142,8 @@ def percent(value: float, sign: str = "") -> str:
     return f"{value:{sign}.0f}" if abs(value) >= 9.95 else f"{value:{sign}.1f}"
 
 
-def difference_words(finding: Finding) -> str:
+def difference_words(effect: Effect, unit: str) -> str:
     """Return a difference with its interval and unit."""
-    effect, unit = finding.effect, finding.response.unit
-    if effect is None:
-        return ""
     if effect.bound:
         return f"{effect.bound} {number(effect.limit)} {unit}".rstrip()
     sign = "+" if effect.estimate > 0 else ""

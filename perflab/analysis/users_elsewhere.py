@@ -109,10 +109,8 @@ def counts_between(
     is included if the number of users is known.
     """
     end_ns = float(edges_ns[-1])
-    instants = {
-        name: _or_never(requests[name].to_numpy(float), end_ns)
-        for name in ("planned_ns", "started_ns", "sent_ns", "done_ns")
-    }
+    columns = requests[["planned_ns", "started_ns", "sent_ns", "done_ns"]].astype(float)
+    instants = {str(name): np.where(ns > 0, ns, end_ns) for name, ns in columns.items()}
     # A request that failed before it was sent ends where it failed.
     for name in ("started_ns", "sent_ns"):
         instants[name] = np.minimum(instants[name], instants["done_ns"])
@@ -131,10 +129,6 @@ def law_of(requests: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     sent, done = requests["sent_ns"].to_numpy(float), requests["done_ns"].to_numpy(float)
     is_counted = (done > begin_ns) & (done <= end_ns) & (sent > 0)
     return float((done - sent)[is_counted].sum() / (end_ns - begin_ns))
-
-
-def _or_never(instants_ns: np.ndarray, end_ns: float) -> np.ndarray:
-    return np.where(instants_ns > 0, instants_ns, end_ns)
 
 
 def _mean_between(begins: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> np.ndarray:

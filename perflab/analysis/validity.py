@@ -43,7 +43,8 @@ def summary_table(run: Run) -> pd.DataFrame:
                 "requests": _total(valid["requests"]),
                 "errors": _total(valid["errors"]),
                 **typical_values(valid, responses),
-                **_flush_range(valid),
+                "flush_p50_us_min": float(valid["flush_p50_us"].min()),
+                "flush_p50_us_max": float(valid["flush_p50_us"].max()),
             }
         )
     return pd.DataFrame(rows)
@@ -115,12 +116,6 @@ def least_value(valid: pd.DataFrame, name: str) -> float:
         return math.nan
     known = valid[name].fillna(valid[column]) if name in valid else valid[column]
     return float(known.min())
-
-
-def _flush_range(valid: pd.DataFrame) -> dict[str, float]:
-    flush = valid["flush_p50_us"].dropna()
-    low, high = (float(flush.min()), float(flush.max())) if len(flush) else (math.nan, math.nan)
-    return {"flush_p50_us_min": low, "flush_p50_us_max": high}
 
 
 GAP = "\0"

@@ -102,12 +102,9 @@ def main() -> None:
         os.environ.update(foreign_environment())
         with outputs.usable():
             app(prog_name="perflab")
-    except RunInterrupted as error:
-        print(f"perflab: {error}", file=sys.stderr)
-        sys.exit(130)
     except PerflabError as error:
         print(f"perflab: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(130 if isinstance(error, RunInterrupted) else 1)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:

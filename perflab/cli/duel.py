@@ -199,10 +199,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     from perflab.analysis.thresholds import Crossed, judged, thresholds_of
     from perflab.reports.duels import pairs_of
 
-    try:
-        thresholds = thresholds_of(bounds)
-    except ParameterError as error:
-        raise ParameterError("perflab duel --fail-on", error.problems) from None
+    thresholds = thresholds_of(bounds, "perflab duel --fail-on")
     run = api.run(EXPERIMENT, values)
     findings = evaluate(run)
     gate = judged(thresholds, findings)

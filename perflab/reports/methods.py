@@ -36,7 +36,7 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
 
     ``reasons`` says where the reasons of those trials stand.
     """
-    record, states, lines = run.record, _states(run), []
+    record, states, lines = run.record, run.current_trials()["state"], []
     if record.state != "finished":
         reason = f" ({record.reason})" if record.reason else ""
         lines.append(
@@ -59,12 +59,6 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
     return lines
 
 
-def _states(run: Run) -> pd.Series[str]:
-    """Return the states of the trials that were not superseded."""
-    states: pd.Series[str] = run.current_trials()["state"]
-    return states
-
-
 def method(run: Run) -> str:
     """Return design, n, load and statistics of a run as a paragraph."""
     return " ".join([f"{design(run)}{_sharing(run.record)}", load(run.record), STATISTICS])
@@ -77,7 +71,7 @@ def design(run: Run) -> str:
     names = "; ".join(labels[:MOST_NAMED])
     if len(labels) > MOST_NAMED:
         names += f"; and {len(labels) - MOST_NAMED} more"
-    measured, planned = len(_states(run)), len(labels) * record.blocks
+    measured, planned = len(run.current_trials()), len(labels) * record.blocks
     trials = counted(planned, "trial")
     if measured != planned:
         trials = f"{measured} of {planned} planned trials"
@@ -223,7 +217,7 @@ def set_up(run: Run) -> str:
 
 def where_and_when(run: Run) -> str:
     """Return in a sentence when and on which machine a run was measured."""
-    record, states = run.record, _states(run)
+    record, states = run.record, run.current_trials()["state"]
     facts = environment(record)
     verb = "Imported" if is_imported(record) else "Measured"
     machine = ", ".join(filter(None, [facts["machine"], facts["interpreter"]]))
