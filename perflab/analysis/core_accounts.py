@@ -127,6 +127,13 @@ class CoreAccount:
         values = rows.loc[(rows["service"] == service) & (rows["what"] == what), column]
         return float(values.iloc[0]) if len(values) else math.nan
 
+    def text(self, service: str, what: str) -> str:
+        """Return a mean in ms with its interval, if it has one: ``1.20 [1.10, 1.31]``."""
+        mean, low, high = (
+            self.value(service, what, name) for name in ("mean_ms", "low_ms", "high_ms")
+        )
+        return number(mean) + (f" [{number(low)}, {number(high)}]" if math.isfinite(low) else "")
+
     def busy(self) -> float:
         """Return the share of their cores that the services used."""
         return self.value(self.whole(), ON_CORE) / self.value(ALL_SERVICES, AVAILABLE)
@@ -148,7 +155,6 @@ def core_sentence(table: pd.DataFrame, treatment: str, label: str = "") -> str:
     if account.rows.empty or not account.services:
         return ""
     whole, first = account.whole(), account.services[0]
-    waited = _with_interval(account, whole, WAITING)
     shares = ", ".join(
         f"{name} {number(account.value(name, WAITING))}" for name in account.services
     )
@@ -161,22 +167,13 @@ def core_sentence(table: pd.DataFrame, treatment: str, label: str = "") -> str:
     )
     return (
         f"{label or treatment}: per answer the services' threads ran "
-        f"{_with_interval(account, whole, ON_CORE)} ms on a core, and were ready but waited for "
-        f"one {waited} ms{several}{_busy(account)}; of the time in which threads of '{first}' "
-        f"could run, they ran {account.turn_share(first):.0%} ({trials}; times of threads, no "
-        f"parts of the response time{least})."
+        f"{account.text(whole, ON_CORE)} ms on a core, and were ready but waited for one "
+        f"{account.text(whole, WAITING)} ms{several}{_busy(account)}; of the time in which threads "
+        f"of '{first}' could run, they ran {account.turn_share(first):.0%} ({trials}; times of "
+        f"threads, no parts of the response time{least})."
     )
 
 
 def _busy(account: CoreAccount) -> str:
     busy = account.busy()
     return f"; they used {busy:.0%} of the cores they may use" if math.isfinite(busy) else ""
-
-
-def _with_interval(account: CoreAccount, service: str, what: str) -> str:
-    mean, low, high = (
-        account.value(service, what, name) for name in ("mean_ms", "low_ms", "high_ms")
-    )
-    if not math.isfinite(low):
-        return number(mean)
-    return f"{number(mean)} [{number(low)}, {number(high)}]"

@@ -25,7 +25,7 @@ from perflab.figures.theme import INK, PALETTE, in_order, looks_of
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
 from perflab.statistics.correlation import Correlation, correlate, windows
-from perflab.statistics.in_words import counted, number
+from perflab.statistics.in_words import counted
 
 CORE_TITLE = "what an answer costs the cores, and how long threads waited for one"
 BAR = 0.3
@@ -69,19 +69,12 @@ def _words(account: CoreAccount) -> str:
     whole = account.whole()
     busy = account.busy()
     used = f"{busy:.0%} of their cores, " if math.isfinite(busy) else ""
-    lines = (
-        f"on a core {_ms(account, whole, ON_CORE)}",
-        f"waiting {'at least ' if account.partly_seen() else ''}{_ms(account, whole, WAITING)}",
-        f"{used}n = {int(account.value(whole, WAITING, 'trials'))}",
+    least = "at least " if account.partly_seen() else ""
+    return (
+        f"on a core {account.text(whole, ON_CORE)} ms\n"
+        f"waiting {least}{account.text(whole, WAITING)} ms\n"
+        f"{used}n = {int(account.value(whole, WAITING, 'trials'))}"
     )
-    return "\n".join(lines)
-
-
-def _ms(account: CoreAccount, service: str, what: str) -> str:
-    names = ("mean_ms", "low_ms", "high_ms")
-    mean, low, high = (account.value(service, what, name) for name in names)
-    interval = f" [{number(low)}, {number(high)}]" if math.isfinite(low) else ""
-    return f"{number(mean)}{interval} ms"
 
 
 CORE_TIME = View(
