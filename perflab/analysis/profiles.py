@@ -43,15 +43,15 @@ WATCHED = [
 class Profile:
     """The call chains of one treatment over its valid trials.
 
-    ``chains`` is the number of samples of every chain. ``self_share`` and ``total_share`` have a
-    row per trial (the index is its block) and a column per function: the share of samples in which
-    the function is innermost, or anywhere (counted once, however deep it recurses). ``seen_share``
-    is, by block, the share of the profiler's looks that found a thread running: samples over looks.
+    ``innermost`` counts the samples of all trials by innermost function. ``self_share`` and
+    ``total_share`` have a row per trial (the index is its block) and a column per function: the
+    share of samples in which the function is innermost, or anywhere (counted once, however deep it
+    recurses). ``seen_share`` is, by block, the share of the profiler's looks that found a thread
+    running: samples over looks.
     """
 
-    treatment: str
     label: str
-    chains: Mapping[str, int]
+    innermost: Counter[str]
     self_share: pd.DataFrame
     total_share: pd.DataFrame
     seen_share: pd.Series[Any]
@@ -59,7 +59,7 @@ class Profile:
     @property
     def samples(self) -> int:
         """Return the number of samples over all trials."""
-        return sum(self.chains.values())
+        return self.innermost.total()
 
 
 def profiled(run: Run) -> list[str]:
@@ -93,13 +93,11 @@ def profile_of(run: Run, treatment: str) -> Profile:
             block_counts[frame] += samples
     valid = run.valid_trials()
     valid = valid[valid["treatment"] == treatment].set_index("block")
-    summed = table.groupby("chain")["samples"].sum().sort_index()
     whole = table.groupby("block")["samples"].sum()
     labels = {item.name: item.label for item in run.record.treatments}
     return Profile(
-        treatment=treatment,
         label=labels.get(treatment) or treatment,
-        chains={str(chain): int(count) for chain, count in summed.items()},
+        innermost=sum(innermost.values(), Counter[str]()),
         self_share=_shares(innermost, whole),
         total_share=_shares(anywhere, whole),
         seen_share=whole / valid["profiler_looks"].astype(float),
@@ -123,9 +121,7 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
     rows = []
     for name in profiled(run):
         profile = profile_of(run, name)
-        innermost = Counter[str]()
-        for chain, samples in profile.chains.items():
-            innermost[chain.rpartition(";")[2]] += samples
+        innermost = profile.innermost
         # Equal counts are ordered by name, so that the same record gives the same table.
         largest = sorted(innermost, key=lambda function: (-innermost[function], function))
         rows += [
