@@ -117,8 +117,7 @@ def _table(runs: list[Run]) -> Table:
 
 def _counts(run: Run) -> dict[str, int]:
     """Return the number of trials by state, without superseded ones."""
-    trials = run.trials()
-    states = trials.loc[~trials["superseded"], "state"].value_counts()
+    states = run.current_trials()["state"].value_counts()
     # Imported trials have another state: "not judged".
     return {**dict.fromkeys(STATES, 0), **{str(name): int(n) for name, n in states.items()}}
 

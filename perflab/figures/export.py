@@ -81,7 +81,8 @@ def stamp_of(content: bytes, suffix: str) -> Stamp | None:
 def unstamped(content: bytes, suffix: str) -> bytes:
     """Return a file without its stamp, if it has one."""
     if suffix == "png":
-        return _without_chunk(content)
+        place = content.rfind(b"tEXt" + KEYWORD)
+        return content if place < 4 else content[: place - 4] + IEND
     before, _ = _STAMP_ENDS[suffix]
     place = content.rfind(before)
     return content if place < 0 else content[:place]
@@ -93,11 +94,6 @@ _STAMP_ENDS = {"svg": (b"<!-- perflab digest ", b" -->\n"), "pdf": (b"%perflab d
 def _chunk(text: bytes) -> bytes:
     body = b"tEXt" + KEYWORD + text
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-
-
-def _without_chunk(content: bytes) -> bytes:
-    place = content.rfind(b"tEXt" + KEYWORD)
-    return content if place < 4 else content[: place - 4] + IEND
 
 
 DOTS_PER_INCH, COLORS = 200, 256

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -164,12 +164,12 @@ def read_row(folder: Path, record: RunRecord) -> pa.Table:
     """
     with _naming(folder):
         check_files(folder)
-    with _opened(folder / "trial.parquet") as parquet:
+    with _opened(folder, "trial") as parquet:
         row = parquet.read()
         _check_row(row, folder.name, record)
     for kind, schema in schemas(record.tables).items():
         if _exists(folder, kind):
-            with _opened(_file(folder, kind)) as parquet:
+            with _opened(folder, kind) as parquet:
                 check_columns(schema, kind, parquet.schema_arrow.names, "it")
     return row
 
@@ -181,31 +181,26 @@ def read_table(folder: Path, kind: str) -> pa.Table | None:
     """
     if not _exists(folder, kind):
         return None
-    with _opened(_file(folder, kind)) as parquet:
+    with _opened(folder, kind) as parquet:
         return parquet.read()
 
 
 def has_rows(folder: Path, kind: str) -> bool | None:
     """Return whether a table of a trial has rows; None where it is missing or damaged."""
-    try:
+    with suppress(RecordingError):
         if _exists(folder, kind):
-            with _opened(_file(folder, kind)) as parquet:
+            with _opened(folder, kind) as parquet:
                 return bool(parquet.metadata.num_rows)
-    except RecordingError:
-        pass
     return None
 
 
 def _exists(folder: Path, kind: str) -> bool:
-    return kind in ALWAYS or _file(folder, kind).exists()
-
-
-def _file(folder: Path, kind: str) -> Path:
-    return folder / f"{kind}.parquet"
+    return kind in ALWAYS or (folder / f"{kind}.parquet").exists()
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+def _opened(folder: Path, kind: str) -> Iterator[pq.ParquetFile]:
+    path = folder / f"{kind}.parquet"
     with _naming(path), path.open("rb") as file:
         yield pq.ParquetFile(file, page_checksum_verification=True)
 

@@ -225,8 +225,7 @@ def _write(draft: Draft) -> None:
     path = draft.path
     if _read(path) != draft.before:
         raise ExportRefused(f"{path}: was changed by somebody else meanwhile; export again")
-    elsewhere = "give --to another folder"
-    with explained(path, "the run is kept", elsewhere, ExportRefused):
+    with explained(path, "the run is kept", "give --to another folder", ExportRefused):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             if draft.before is not None:

@@ -146,10 +146,9 @@ def verify(paths: Sequence[Path]) -> list[Verified]:
 
 
 def _origin(path: Path) -> dict[str, Any] | None:
-    try:
+    with suppress(ProvenanceError):
         return provenance(path)
-    except ProvenanceError:
-        return None
+    return None
 
 
 def _table_of(figure: Path) -> Path:

@@ -117,11 +117,6 @@ class AnsweringRun:
 
     selected: Selected
 
-    @property
-    def run_id(self) -> str:
-        """The run's id."""
-        return self.selected.run.run_id
-
     @cached_property
     def shipped(self) -> bool:
         """Whether the run is one of the reference, which somebody else measured."""
@@ -185,9 +180,8 @@ class AnsweringRun:
             names = [finding.contrast.name.rpartition(", ")[2] for finding in findings]
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]
         n = tuple(count(part.effect.n if part.effect else None) for part in findings)
-        return Entry(
-            row, outcome, why, tuple(measured), n, self.run_id, judged=True, shipped=self.shipped
-        )
+        numbers = (tuple(measured), n, self.selected.run.run_id)
+        return Entry(row, outcome, why, *numbers, judged=True, shipped=self.shipped)
 
     def weight(self, answer: Answer) -> tuple[bool, bool, int, str]:
         """Return the rank of the run among those that can answer; the largest rank wins.
@@ -264,7 +258,7 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
             return entry
         if not answer.claim and answer.view in run.views:
             words = f"perflab.draw(run, '{answer.view}')"
-            return Entry(row, SHOWN, words, run_id=run.run_id, shipped=run.shipped)
+            return Entry(row, SHOWN, words, run_id=run.selected.run.run_id, shipped=run.shipped)
     return Entry(row, UNMEASURED, answer.command)
 
 
