@@ -73,8 +73,9 @@ class Threshold:
     def p_value(self, finding: Finding) -> float:
         """Return the p-value of an effect that is exactly the bound."""
         assert finding.effect is not None
+        assert finding.effect.blocks is not None
         bound = self.bound if self.response in DIFFERENCES else math.log(self.bound)
-        return finding.effect.p_of(bound)
+        return finding.effect.blocks.p_value(bound)
 
 
 @dataclass(frozen=True)

@@ -76,11 +76,9 @@ class Zone:
         )
         if math.isinf(self.low):
             return f"at most {number(high)}"
-        return (
-            f"at least {number(low)}"
-            if math.isinf(self.high)
-            else f"{number(low)} to {number(high)}"
-        )
+        if math.isinf(self.high):
+            return f"at least {number(low)}"
+        return f"{number(low)} to {number(high)}"
 
 
 def no_difference(ratio: float | None) -> bool:

@@ -82,10 +82,6 @@ class Effect:
         """Return the bound of an effect; NaN if the effect has an estimate."""
         return {"at most": self.high, "at least": self.low}.get(self.bound, math.nan)
 
-    def p_of(self, centre: float) -> float:
-        """Return the p-value of an effect that is exactly ``centre``, a log ratio or difference."""
-        return math.nan if self.blocks is None else self.blocks.p_value(centre)
-
 
 @dataclass(frozen=True)
 class MeanInterval:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from perflab.statistics.quantiles import t_interval
 
-WIDTH_S = 0.1
 SMALLEST_WINDOWS = 6
 # A rank correlation of 1 over few windows is not a perfect one: keep Fisher's z finite.
 LARGEST_RHO = 0.995
@@ -33,7 +32,7 @@ class Correlation:
 
 
 def windows(
-    requests: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_s: float = WIDTH_S
+    requests: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_s: float
 ) -> pd.DataFrame:
     """Cut every trial's measured stage into windows.
 

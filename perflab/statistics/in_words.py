@@ -68,12 +68,9 @@ def _rounded(value: float, direction: Callable[[float], int]) -> float:
         return value
     scale = 10 ** max(0, 2 - math.floor(math.log10(abs(value))))
     # A number of three digits stays, although it is no exact binary number.
-    near = round(value * scale)
-    return (
-        value
-        if math.isclose(near, value * scale, rel_tol=1e-12)
-        else direction(value * scale) / scale
-    )
+    if math.isclose(round(value * scale), value * scale, rel_tol=1e-12):
+        return value
+    return direction(value * scale) / scale
 
 
 def signed(value: float) -> str:

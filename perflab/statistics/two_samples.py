@@ -13,8 +13,6 @@ import numpy as np
 from perflab.statistics.comparison import CONFIDENCE, NO_DISTANCE
 
 EXACT_PRODUCT = 2500
-
-
 Shift = tuple[float, float, float, float]
 NO_INTERVAL = (math.nan, math.nan, math.nan)
 
@@ -132,7 +130,6 @@ class Rate:
         return f"[{low:.0%}, {high:.0%}]"
 
 
-SCATTER_CONFIDENCE = 0.95
 FEWEST = 3
 
 
@@ -185,7 +182,7 @@ def apart(groups: Sequence[Sequence[float]], ratio: float) -> Apart:
     if freedom < FEWEST - 1 or unreached:
         return result(math.nan, math.nan, math.nan)
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in logs)
-    tails = stats.chi2.ppf([(1 + SCATTER_CONFIDENCE) / 2, (1 - SCATTER_CONFIDENCE) / 2], freedom)
+    tails = stats.chi2.ppf([(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2], freedom)
     spreads = np.sqrt(squares / np.append(tails, freedom))
     with np.errstate(divide="ignore"):
         shares = 2 * stats.norm.sf(math.log(ratio) / (spreads * math.sqrt(2)))
