@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -32,35 +32,22 @@ from perflab.statistics.comparison import SMALLEST_N, Effect, effect_within
 from perflab.statistics.families import Corrected, corrected
 
 
-@dataclass(frozen=True)
-class Replication:
-    """The probability that a single run shows the published sign, and a size within its zone.
+def single_run(by_block: Sequence[float], contrast: Contrast) -> dict[str, float]:
+    """Return the probability that a single A-then-B run shows the published ``sign``, and ``size``.
 
-    NaN if none was published.
-    """
-
-    sign: float
-    size: float
-
-    def text(self) -> str:
-        """Return ``sign 97%, size 45%``; empty if nothing was published."""
-        parts = {"sign": self.sign, "size": self.size}
-        return ", ".join(f"{name} {_share(p)}" for name, p in parts.items() if math.isfinite(p))
-
-
-def single_run(by_block: Sequence[float], contrast: Contrast) -> Replication | None:
-    """Return what a single A-then-B run would show; None below 3 blocks.
-
-    ``by_block`` are the log ratios of the blocks, or their differences.
+    It is that of a size within its zone. What was not published is left out, and all below 3
+    blocks. ``by_block`` are the log ratios of the blocks, or their differences.
     """
     x = np.asarray(by_block, dtype=float)
     if len(x) < SMALLEST_N:
-        return None
+        return {}
     sign, zone = published_sign(contrast), zone_of(contrast)
-    return Replication(
-        _chance(x, 0.0, math.inf) if sign > 0 else _chance(x, -math.inf, 0.0) if sign else math.nan,
-        _chance(x, zone.low, zone.high) if zone else math.nan,
-    )
+    chances: dict[str, float] = {}
+    if sign:
+        chances["sign"] = _chance(x, 0.0, math.inf) if sign > 0 else _chance(x, -math.inf, 0.0)
+    if zone:
+        chances["size"] = _chance(x, zone.low, zone.high)
+    return chances
 
 
 def _chance(x: np.ndarray, low: float, high: float) -> float:
@@ -76,11 +63,6 @@ def _chance(x: np.ndarray, low: float, high: float) -> float:
     return float(above - below)
 
 
-def _share(p: float) -> str:
-    """Return a probability in whole percent, between ``< 1%`` and ``> 99%``."""
-    return "> 99%" if p > 0.99 else "< 1%" if p < 0.01 else f"{p:.0%}"
-
-
 # The end of a claim about a percentile, such as "(p90)"; it goes where claims are listed together.
 PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
 
@@ -92,7 +74,7 @@ class Finding:
     ``p_adjusted`` is the p-value adjusted over the tested ``claims`` of the run; verdict and
     decision use it. A claim whose answer the load sets is not among them, because an effect that
     cannot fail would lower the adjusted p-values of the others. ``replication`` is what a single
-    A-then-B run would show (None: unknown). ``blocks`` are the numbers of the compared blocks, and
+    A-then-B run would show (empty: unknown). ``blocks`` are the numbers of the compared blocks, and
     ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
     are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
     ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
@@ -107,7 +89,7 @@ class Finding:
     effect: Effect | None
     verdict: Verdict
     decision: Decision | None = None
-    replication: Replication | None = None
+    replication: Mapping[str, float] = field(default_factory=dict)
     blocks: tuple[int, ...] = ()
     left_out: int = 0
     p_adjusted: float = math.nan
@@ -231,7 +213,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         response,
         effect,
         judge(effect, contrast),
-        replication=single_run(by_block.tolist(), contrast) if is_predicted else None,
+        replication=single_run(by_block.tolist(), contrast) if is_predicted else {},
         blocks=tuple(int(block) for block in by_block.index),
         left_out=len(ends.low) - len(by_block),
         warnings=(*effect.warnings, *filter(None, [_not_counted_yet(run)])),

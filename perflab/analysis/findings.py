@@ -12,8 +12,8 @@ import pandas as pd
 from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.verdict import Outcome, Verdict, Way
-from perflab.recordings import Contrast, Run, SizeBound
-from perflab.statistics.comparison import BOUND, Effect
+from perflab.recordings import Contrast, Run
+from perflab.statistics.comparison import BOUND, Effect, SizeBound
 from perflab.statistics.in_words import at_least, at_most, counted, number
 
 TABLE_COLUMNS = [
@@ -100,7 +100,12 @@ def client_words(finding: Finding) -> str:
 
 def single_run(finding: Finding) -> str:
     """Return how likely a single A-then-B run shows the published sign and size; or nothing."""
-    return finding.replication.text() if finding.replication else ""
+    return ", ".join(f"{name} {_share(chance)}" for name, chance in finding.replication.items())
+
+
+def _share(p: float) -> str:
+    """Return a probability in whole percent, between ``< 1%`` and ``> 99%``."""
+    return "> 99%" if p > 0.99 else "< 1%" if p < 0.01 else f"{p:.0%}"
 
 
 def achieved(confidence: float) -> str:

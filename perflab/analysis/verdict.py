@@ -50,8 +50,8 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from perflab.recordings import Contrast, Scale
-from perflab.statistics.comparison import NO_SPREAD, SMALLEST_N, Effect
+from perflab.recordings import Contrast
+from perflab.statistics.comparison import NO_SPREAD, SMALLEST_N, Effect, Scale
 from perflab.statistics.families import Corrected
 from perflab.statistics.in_words import counted, number
 

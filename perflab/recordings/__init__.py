@@ -35,7 +35,6 @@ from perflab.recordings.schema import (
 )
 from perflab.recordings.store import RunWriter, new_run_id, remaining_blocks
 from perflab.recordings.tables import trial_id
-from perflab.statistics.comparison import Scale, SizeBound
 from perflab.statistics.interim_analysis import UntilDecided
 
 __all__ = [
@@ -49,10 +48,8 @@ __all__ = [
     "Run",
     "RunRecord",
     "RunWriter",
-    "Scale",
     "Selected",
     "Side",
-    "SizeBound",
     "Steady",
     "TreatmentRecord",
     "UntilDecided",
