@@ -45,7 +45,6 @@ class Answer:
     question: str
     text: str
     study: str
-    is_decided: bool
     blocks: int
     findings: tuple[Finding, ...]
 
@@ -66,7 +65,7 @@ def answer_to_claim(finding: Finding) -> Answer:
 
 def _answer(question: str, findings: Sequence[Finding]) -> Answer:
     words = [_word(finding) for finding in findings]
-    is_open = [word in (NOT_DECIDED, NOT_MEASURED) for word in words]
+    is_open = any(word in (NOT_DECIDED, NOT_MEASURED) for word in words)
     parts = [_effect_words(finding) for finding in findings]
     if len(set(words)) == 1:
         numbers = ", ".join(dict.fromkeys(filter(None, parts)))
@@ -74,14 +73,8 @@ def _answer(question: str, findings: Sequence[Finding]) -> Answer:
     else:
         text = "; ".join(f"{word}: {part}" for word, part in zip(words, parts, strict=True))
     blocks = [finding.decision.blocks[1] for finding in findings if finding.decision]
-    return Answer(
-        question,
-        text,
-        _study(findings),
-        not any(is_open),
-        max(blocks, default=0) if any(is_open) else 0,
-        tuple(findings),
-    )
+    needed = max(blocks, default=0) if is_open else 0
+    return Answer(question, text, _study(findings), needed, tuple(findings))
 
 
 def _word(finding: Finding) -> str:

@@ -38,7 +38,7 @@ def test_a_shown_effect_is_a_yes_with_its_size_beside_the_studys(
     assert answer.question == "off faster?"
     assert answer.text.startswith("yes: +")
     assert answer.text.endswith("] requests/s")
-    assert (answer.study, answer.is_decided, answer.blocks) == (study, True, 0)
+    assert (answer.study, answer.blocks) == (study, 0)
 
 
 def test_an_effect_the_other_way_is_a_no(tmp_path: Path) -> None:
@@ -48,7 +48,6 @@ def test_an_effect_the_other_way_is_a_no(tmp_path: Path) -> None:
 
 def test_what_is_not_decided_says_so_with_the_blocks_that_would_decide_it(tmp_path: Path) -> None:
     answer = answered(tmp_path, noise=0.9)
-    assert not answer.is_decided
     assert answer.text.startswith("not decided: ")
     assert answer.text.endswith(" in 6 blocks")
     assert answer.blocks > 6
@@ -57,7 +56,6 @@ def test_what_is_not_decided_says_so_with_the_blocks_that_would_decide_it(tmp_pa
 def test_what_was_not_measured_says_why(tmp_path: Path) -> None:
     answer = answered(tmp_path, failed=[(block, 0) for block in range(6)])
     assert answer.text.startswith("not measured: 6 of 12 trials may not be used")
-    assert not answer.is_decided
 
 
 def test_parts_of_a_question_are_told_apart_where_they_differ(tmp_path: Path) -> None:
