@@ -102,14 +102,9 @@ def _seen_share(trials: pd.DataFrame, service: str) -> float:
 
 @dataclass(frozen=True)
 class CoreAccount:
-    """The accounts of one treatment: of all services together, and of each."""
+    """The accounts of one treatment, of all services and of each; ``rows`` of :func:`core_time`."""
 
     rows: pd.DataFrame
-
-    @classmethod
-    def of(cls, table: pd.DataFrame, treatment: str) -> CoreAccount:
-        """Take the rows of a treatment from :func:`core_time`."""
-        return cls(table[table["treatment"] == treatment])
 
     @property
     def services(self) -> Sequence[str]:
@@ -151,7 +146,7 @@ class CoreAccount:
 
 def core_sentence(table: pd.DataFrame, treatment: str, label: str = "") -> str:
     """Say what an answer of a treatment cost the cores; empty without accounts."""
-    account = CoreAccount.of(table, treatment)
+    account = CoreAccount(table[table["treatment"] == treatment])
     if account.rows.empty or not account.services:
         return ""
     whole, first = account.whole(), account.services[0]

@@ -38,7 +38,8 @@ def accounted(folder: Path, seen: float = 1.0) -> Run:
 
 
 def test_shares_of_a_second_become_times_per_answer(tmp_path: Path) -> None:
-    account = CoreAccount.of(core_time(accounted(tmp_path)), ON)
+    table = core_time(accounted(tmp_path))
+    account = CoreAccount(table[table["treatment"] == ON])
     assert account.value(ALL_SERVICES, ON_CORE) == pytest.approx(0.8 / 320 * 1000, rel=0.01)
     assert account.value("inference", ON_CORE) == pytest.approx(0.5 / 320 * 1000, rel=0.01)
     assert account.value(ALL_SERVICES, WAITING) == pytest.approx(6.4 / 320 * 1000, rel=0.01)

@@ -61,7 +61,8 @@ def draw_core_time(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
-    accounts = {name: CoreAccount.of(table, str(name)) for name in table["treatment"].unique()}
+    groups = table.groupby("treatment", sort=False)
+    accounts = {str(name): CoreAccount(rows) for name, rows in groups}
     return {name: _words(account) for name, account in accounts.items() if account.services}
 
 
