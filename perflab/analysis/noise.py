@@ -222,13 +222,14 @@ def share_of_others(run: Run) -> float:
         for core in role_cores
     }
     foreign_ns = measured_ns = 0.0
-    samples = run.table("samples", trials.loc[trials["state"] != "failed", "trial_id"].tolist())
+    trials = trials[trials["state"] != "failed"]
+    samples = run.table("samples", trials["trial_id"].tolist())
     by_trial = dict(tuple(samples.groupby("trial_id")))
-    for together in _at_once(run, trials):
-        begin_ns = min(trial["begin_ns"] for trial in together)
-        end_ns = max(trial["end_ns"] for trial in together)
-        names = [trial["trial_id"] for trial in together if trial["trial_id"] in by_trial]
-        of_trials = {name: by_trial[name] for name in names}
+    # What ran at the same time: the trials of a block, or each alone.
+    at_once = trials.groupby("block" if run.record.shares_time else "trial_id", sort=False)
+    for _, together in at_once:
+        begin_ns, end_ns = int(together["begin_ns"].min()), int(together["end_ns"].max())
+        of_trials = {name: by_trial[name] for name in together["trial_id"] if name in by_trial}
         trials_ns = _foreign_ns(of_trials, begin_ns, end_ns, len(cores))
         if math.isfinite(trials_ns):
             foreign_ns += trials_ns
@@ -236,15 +237,6 @@ def share_of_others(run: Run) -> float:
     if measured_ns < SMALLEST_MEASURED_NS:
         return math.nan
     return max(0.0, foreign_ns / measured_ns)
-
-
-def _at_once(run: Run, trials: pd.DataFrame) -> list[list[dict[Any, Any]]]:
-    """Return the trials that ran at the same time: each alone, or those of a block."""
-    rows = [row for row in trials.to_dict("records") if row["state"] != "failed"]
-    if not run.record.shares_time:
-        return [[row] for row in rows]
-    blocks = dict.fromkeys(row["block"] for row in rows)
-    return [[row for row in rows if row["block"] == block] for block in blocks]
 
 
 def _foreign_ns(
