@@ -206,12 +206,10 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     _print(run, pairs_of(findings, thresholds, gate))
     console = make_console()
     folder = named_here(api.save(run)[0].parent)
-    console.print(
-        f"\nfigures and section: {folder}/", markup=False, highlight=False, soft_wrap=True
-    )
+    console.print(Text(f"\nfigures and section: {folder}/"), soft_wrap=True)
     if not values.get("resume"):
         again = shlex.join(["perflab", *sys.argv[1:]])
-        console.print(f"repeat: {again}", markup=False, highlight=False, soft_wrap=True)
+        console.print(Text(f"repeat: {again}"), soft_wrap=True)
     crossed = {bound.crossed for bound in gate}
     # A threshold on a metric that the run does not have was held against nothing.
     unjudged = len(thresholds) > len({bound.threshold.text for bound in gate})

@@ -36,18 +36,16 @@ def command(
     from perflab.errors import ExperimentError
     from perflab.systems import experiment, names
 
+    if name:
+        _print_one(experiment(name))
+        return
     experiments, faults = [], []
-    for experiment_name in [name] if name else names():
+    for experiment_name in names():
         try:
             experiments.append(experiment(experiment_name))
         except ExperimentError as error:
-            if name:
-                raise
             faults.append(str(error))
-    if name:
-        _print_one(experiments[0])
-    else:
-        _print_all(experiments)
+    _print_all(experiments)
     for fault in faults:
         print(f"perflab: left out: {fault}", file=sys.stderr)
 

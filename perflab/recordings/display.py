@@ -42,7 +42,8 @@ class Shown:
     links: Mapping[str, str] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
-        head = "".join(self._head_cell(str(name)) for name in self.text.columns)
+        names = map(str, self.text.columns)
+        head = "".join(f'<th style="{self._style(name)}">{escaped(name)}</th>' for name in names)
         rows = "".join(
             f"<tr>{''.join(self._cell(*cell) for cell in row)}</tr>" for row in self._rows()
         )
@@ -81,12 +82,8 @@ class Shown:
             for line in lines
         )
 
-    def _head_cell(self, name: str) -> str:
-        style = f"text-align: {self._side(name)}; border-bottom: {LINE}; {CELL}"
-        return f'<th style="{style}">{escaped(name)}</th>'
-
     def _cell(self, name: str, text: str) -> str:
-        style = f"text-align: {self._side(name)}; border-bottom: {LINE}; {CELL}"
+        style = self._style(name)
         longest = max(map(len, text.splitlines()), default=0)
         if longest <= SHORT:
             style = style.replace("white-space: normal", "white-space: nowrap")
@@ -99,8 +96,9 @@ class Shown:
             shown = f'<a href="{html.escape(address)}">{shown}</a>'
         return f'<td style="{style}">{shown}</td>'
 
-    def _side(self, name: str) -> str:
-        return "right" if name in self.right else "left"
+    def _style(self, name: str) -> str:
+        side = "right" if name in self.right else "left"
+        return f"text-align: {side}; border-bottom: {LINE}; {CELL}"
 
 
 class Lines(tuple[str, ...]):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -129,12 +129,10 @@ class RunWriter:
 
     @staticmethod
     def _write(target: Path, tables: Mapping[str, pa.Table]) -> None:
-        def fill(file: BinaryIO, table: pa.Table) -> None:
-            pq.write_table(table, file, compression="zstd", write_page_checksum=True)
-
         with whole_folder(target) as folder:
             for kind, table in tables.items():
-                write_file(folder / f"{kind}.parquet", partial(fill, table=table))
+                fill = partial(pq.write_table, table, compression="zstd", write_page_checksum=True)
+                write_file(folder / f"{kind}.parquet", fill)
             manifest = describe(folder)
             write_file(folder / FILE, lambda file: file.write(manifest))
 
