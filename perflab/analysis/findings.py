@@ -180,19 +180,17 @@ def _measured(finding: Finding, effect: Effect) -> str:
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
     words = f"Measured {contrast.scale} of {finding.response.title}"
+    level = f"95% interval, achieved {achieved(effect.confidence)}"
+    known = f"{level}; {blocks}, {_p(finding, effect)}){beside}"
     if effect.bound:
         words = f"{words} {bound_text(effect)} ({BOUND}"
         if not math.isfinite(effect.confidence):
             return f"{words}, {blocks}){beside}"
-        level = f"95% interval, achieved {achieved(effect.confidence)}"
-        return f"{words}, the end of its {level}; {blocks}, {_p(finding, effect)}){beside}"
+        return f"{words}, the end of its {known}"
     words = f"{words} {number(effect.estimate)}"
     if not math.isfinite(effect.low):
         return f"{words} (no interval, {blocks}){beside}"
-    p = _p(finding, effect)
-    interval = f"[{number(effect.low)}, {number(effect.high)}]"
-    level = f"95% interval, achieved {achieved(effect.confidence)}"
-    return f"{words} {interval} ({level}; {blocks}, {p}){beside}"
+    return f"{words} [{number(effect.low)}, {number(effect.high)}] ({known}"
 
 
 def bound_text(effect: Effect) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -216,13 +216,14 @@ def watched(run: Run) -> pd.DataFrame:
     n (trials). The values are typical values over the valid trials, with 95% intervals (NaN if n is
     too small). One function may call another, so shares do not add up.
     """
-    rows = []
-    for label, of_treatment in by_treatment(run):
+    trials, rows = run.valid_trials(), []
+    for treatment in run.record.treatments:
+        of_treatment = trials[trials["treatment"] == treatment.name]
         for name in watched_names(of_treatment):
             shares = of_treatment[f"profile_{name}_share"]
             rows.append(
                 {
-                    "treatment": label,
+                    "treatment": treatment.label or treatment.name,
                     "watched": name,
                     **_typical("share", " %", PERCENT * shares),
                     **_typical("us", "", of_treatment[f"profile_{name}_us_per_message"]),
@@ -230,13 +231,6 @@ def watched(run: Run) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows, columns=WATCHED)
-
-
-def by_treatment(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield every treatment's label and its valid trials, in the order of the record."""
-    trials = run.valid_trials()
-    for treatment in run.record.treatments:
-        yield treatment.label or treatment.name, trials[trials["treatment"] == treatment.name]
 
 
 def watched_names(trials: pd.DataFrame) -> list[str]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,7 +57,7 @@ def in_flight(run: Run) -> pd.DataFrame:
     ``ELSEWHERE`` are the other users of a closed loop, if their number is fixed. ``LAW`` is of the
     whole stage, so its t_s is NaN. The windows of a treatment end with its shortest trial.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[object, ...]] = []
     for treatment, trials in run.valid_trials().groupby("treatment", sort=False):
         rows += _of_treatment(run, str(treatment), trials[trials["end_ns"] > trials["begin_ns"]])
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -72,7 +71,7 @@ def fixed_users(record: RunRecord, treatment: str) -> float:
     return float(arrivals["users"]) if is_fixed else math.nan
 
 
-def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[tuple[object, ...]]:
     if trials.empty:
         return
     length_ns = int((trials["end_ns"] - trials["begin_ns"]).min())
@@ -93,11 +92,9 @@ def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[di
     yield _row(treatment, LAW, math.nan, np.array(law))
 
 
-def _row(treatment: str, state: str, t_s: float, values: np.ndarray) -> dict[str, Any]:
-    return {
-        "treatment": treatment, "state": state, "t_s": t_s, "median": float(np.median(values)),
-        "low": float(values.min()), "high": float(values.max()), "trials": len(values),
-    }  # fmt: skip
+def _row(treatment: str, state: str, t_s: float, values: np.ndarray) -> tuple[object, ...]:
+    spread = (float(np.median(values)), float(values.min()), float(values.max()))
+    return treatment, state, t_s, *spread, len(values)
 
 
 def counts_between(
@@ -165,11 +162,8 @@ def wait_shares(run: Run) -> pd.DataFrame:
     are its bounds), trials, samples (active backends counted), backends (active at a time, mean).
     Treatments without an active backend have no row.
     """
-    counts = active_counts(run)
-    if counts.empty:
-        return pd.DataFrame(columns=WAIT_COLUMNS)
     rows = []
-    for treatment, of_treatment in counts.groupby("treatment", sort=False):
+    for treatment, of_treatment in active_counts(run).groupby("treatment", sort=False):
         wide = of_treatment.pivot_table(
             index="trial_id", columns="event", values="count", aggfunc="sum", fill_value=0
         )

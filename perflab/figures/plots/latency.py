@@ -63,8 +63,6 @@ def latency_ecdf_table(run: Run) -> pd.DataFrame:
         for name, rows in responses.groupby("treatment", sort=False)
         for curve, values in curves(rows, "response_ms")
     ]
-    if not parts:
-        return pd.DataFrame(columns=ECDF_COLUMNS)
     return pd.concat([*parts, _marks(run, list(responses["treatment"].unique()))])[ECDF_COLUMNS]
 
 
@@ -152,19 +150,13 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
 
 def _panel_table(table: pd.DataFrame, panel: str, looks: Mapping[str, Look]) -> pd.DataFrame:
     """Return the rows of one panel: its treatment's curves, and in grey those of the others."""
-    whole, marks = _is_whole(table), table["curve"] == MARKS
-    pooled = table["curve"] == POOLED
+    marks, pooled = table["curve"] == MARKS, table["curve"] == POOLED
+    # The main line of each treatment: the pooled one, or its only trial.
+    whole = pooled | (~table["treatment"].isin(table.loc[pooled, "treatment"]) & ~marks)
     what = np.select([marks, pooled, whole], [MARKS, THICK, ALONE], THIN)
     in_panel = table["treatment"].isin([panel] if panel else [*looks])
     shown = table.assign(what=np.where(in_panel, what, OTHER), percent=100 * table["share_done"])
     return shown[in_panel | whole].assign(panel=panel) if in_panel.any() else shown.iloc[:0]
-
-
-def _is_whole(table: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether each row is of a treatment's main line: the pooled one, or its only trial."""
-    pooled = set(table.loc[table["curve"] == POOLED, "treatment"])
-    alone = ~table["treatment"].isin(pooled) & (table["curve"] != MARKS)
-    return alone | (table["curve"] == POOLED)
 
 
 LATENCY_ECDF = View("latency_ecdf", ECDF_TITLE, latency_ecdf_table, draw_latency_ecdf)
