@@ -55,15 +55,11 @@ def answers_of(run: Run) -> list[Answer]:
     for finding in evaluate(run):
         if finding.contrast.asks:
             asked.setdefault(finding.contrast.asks, []).append(finding)
-    return [_answer(question, findings) for question, findings in asked.items()]
+    return [answer_to(question, findings) for question, findings in asked.items()]
 
 
-def answer_to_claim(finding: Finding) -> Answer:
-    """Return whether a claim holds here, in the words of an answer."""
-    return _answer(finding.contrast.claim, [finding])
-
-
-def _answer(question: str, findings: Sequence[Finding]) -> Answer:
+def answer_to(question: str, findings: Sequence[Finding]) -> Answer:
+    """Return the answer to a question; to a claim it says in the same words whether it holds."""
     words = [_word(finding) for finding in findings]
     is_open = any(word in (NOT_DECIDED, NOT_MEASURED) for word in words)
     parts = [_effect_words(finding) for finding in findings]

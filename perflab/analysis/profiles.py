@@ -219,22 +219,17 @@ def watched(run: Run) -> pd.DataFrame:
     trials, rows = run.valid_trials(), []
     for treatment in run.record.treatments:
         of_treatment = trials[trials["treatment"] == treatment.name]
-        for name in watched_names(of_treatment):
-            shares = of_treatment[f"profile_{name}_share"]
+        for column, shares in of_treatment.dropna(axis=1, how="all").items():
+            match = WATCHED_SHARE.fullmatch(str(column))
+            if match is None:
+                continue
             rows.append(
                 {
                     "treatment": treatment.label or treatment.name,
-                    "watched": name,
+                    "watched": match[1],
                     **_typical("share", " %", PERCENT * shares),
-                    **_typical("us", "", of_treatment[f"profile_{name}_us_per_message"]),
+                    **_typical("us", "", of_treatment[f"profile_{match[1]}_us_per_message"]),
                     "n": int(shares.notna().sum()),
                 }
             )
     return pd.DataFrame(rows, columns=WATCHED)
-
-
-def watched_names(trials: pd.DataFrame) -> list[str]:
-    """Return the names that were watched in some of these trials."""
-    matches = (WATCHED_SHARE.fullmatch(str(column)) for column in trials.columns)
-    names = [match[1] for match in matches if match]
-    return [name for name in names if trials[f"profile_{name}_share"].notna().any()]

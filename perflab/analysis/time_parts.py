@@ -210,16 +210,15 @@ def split(requests: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(parts)
 
 
-def largest_phase(table: pd.DataFrame, treatment: str, label: str = "") -> str:
+def largest_phase(table: pd.DataFrame, treatment: str, label: str) -> str:
     """Return a sentence that names the part with the most time in a treatment."""
     parts = table[(table["treatment"] == treatment) & table["mean_ms"].notna()]
-    name = label or treatment
     if parts.empty or not (parts["mean_ms"] > 0).any():
-        return f"{name}: no successful request says where its time went."
+        return f"{label}: no successful request says where its time went."
     top = parts.iloc[int(parts["mean_ms"].to_numpy().argmax())]
     spent = f"{number(top['mean_ms'])} of {number(parts['mean_ms'].sum())} ms"
     return (
-        f"{name}: the largest part of the response time is {part_words(top['part'])}, {spent} on "
+        f"{label}: the largest part of the response time is {part_words(top['part'])}, {spent} on "
         f"average ({top['share']:.0%}; {counted(int(top['trials']), 'trial')}, "
         f"{counted(int(top['requests']), 'request')})."
     )

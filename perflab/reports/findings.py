@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.answers import YES, Answer, answer_to_claim
+from perflab.analysis.answers import YES, Answer, answer_to
 from perflab.analysis.decision import FRESH_RUN, PEEKING_NOTE
 from perflab.analysis.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.findings import (
@@ -130,7 +130,7 @@ def answer_table(run: Run) -> pd.DataFrame:
     published = [finding for finding in findings if finding.contrast.source not in ("", "none")]
     rows: dict[str, list[list[str]]] = {}
     for finding in published or findings:
-        answer = answer_to_claim(finding)
+        answer = answer_to(finding.contrast.claim, [finding])
         key = answer.text if finding.effect is None else answer.question
         rows.setdefault(key, []).append(_answer_row(answer))
     groups = [*rows.items()]

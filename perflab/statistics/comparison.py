@@ -28,7 +28,6 @@ from perflab.statistics.interim_analysis import LooksTaken, UntilDecided
 Scale = Literal["ratio", "difference"]
 SizeBound = Literal["", "at most", "at least"]
 
-
 CONFIDENCE = 0.95
 # Of the interval with the same error on each side alone: 90%.
 NARROWER = 1 - 2 * (1 - CONFIDENCE)
