@@ -33,7 +33,6 @@ NAMES = {
     "failures": FAILURES,
 }
 MORE_IS_BETTER = ("throughput",)
-DIFFERENCES = ("failures",)
 FEWEST_CORRECTED = 4
 WRITTEN = re.compile(r"\s*([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
 
@@ -74,7 +73,7 @@ class Threshold:
         """Return the p-value of an effect that is exactly the bound."""
         assert finding.effect is not None
         assert finding.effect.blocks is not None
-        bound = self.bound if self.response in DIFFERENCES else math.log(self.bound)
+        bound = self.bound if self.response == FAILURES else math.log(self.bound)
         return finding.effect.blocks.p_value(bound)
 
 
@@ -114,7 +113,7 @@ def _threshold(text: str) -> Threshold:
     worse = "<" if name in MORE_IS_BETTER else ">"
     if sign != worse:
         raise ValueError(f"would fail an improvement; write '{name}{worse}{match[3]}'")
-    if name in DIFFERENCES:
+    if NAMES[name] == FAILURES:
         if bound >= 1:
             raise ValueError("is a share of all requests: 0.01 is one more failure in a hundred")
     elif (bound < 1) == (worse == ">") and bound != 1:

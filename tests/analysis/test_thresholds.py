@@ -13,6 +13,7 @@ from perflab.analysis.thresholds import Crossed, judged, thresholds_of
 from perflab.analysis.verdict import judge
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast, Response
+from perflab.recordings.responses import FAILURES
 from perflab.statistics.comparison import effect_of
 
 
@@ -83,6 +84,31 @@ def test_a_gate_of_several_bounds_fails_an_equal_version_in_one_of_twenty_runs(b
         assert len(results) == bounds
         failed += any(result.crossed is Crossed.YES for result in results)
     assert failed / sets <= 0.06
+
+
+def of_failures(*points: float) -> Finding:
+    """Return the finding of blocks with these differences of the share of failures."""
+    contrast = Contrast(
+        name="new against old: failures", claim="failures", response=FAILURES, scale="difference",
+        numerator={"variant": "new"}, denominator={"variant": "old"},
+    )  # fmt: skip
+    effect = effect_of(pd.Series(points, dtype=float), scale="difference")
+    return Finding(contrast, Response(name=FAILURES, title=""), effect, judge(effect, contrast))
+
+
+def test_a_bound_on_failures_among_many_is_judged_as_a_difference() -> None:
+    random = np.random.default_rng(7)
+    (threshold,) = thresholds_of(["failures>0.01"])
+    failed, sets = 0, 400
+    for _ in range(sets):
+        points = 0.01 + 0.002 * random.standard_normal((6, 8))
+        results = judged([threshold], [of_failures(*row) for row in points])
+        failed += any(result.crossed is Crossed.YES for result in results)
+    assert failed / sets <= 0.06
+    (none,) = thresholds_of(["failures>0"])
+    more = [0.02, 0.03, 0.025, 0.021, 0.026, 0.024, 0.022, 0.028]
+    results = judged([none], [of_failures(*more), *[of_failures(*[-1e-4, 1e-4] * 4)] * 3])
+    assert [one.crossed is Crossed.YES for one in results] == [True, False, False, False]
 
 
 def test_of_many_bounds_one_that_is_clearly_crossed_still_fails() -> None:

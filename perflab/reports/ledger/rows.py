@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from perflab import systems
@@ -77,8 +77,11 @@ class Answer:
 
     def covers(self, name: str) -> bool:
         """Return whether the answer means a contrast of this name."""
-        pattern = ".*".join(map(re.escape, self.name.split("*")))
-        return re.fullmatch(pattern, name) is not None
+        return self._pattern.fullmatch(name) is not None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(".*".join(map(re.escape, self.name.split("*"))))
 
 
 @dataclass(frozen=True)
