@@ -66,7 +66,7 @@ def at_least(value: float) -> str:
 def _rounded(value: float, direction: Callable[[float], int]) -> float:
     if not value or not math.isfinite(value):
         return value
-    scale = 10 ** max(0, 2 - math.floor(math.log10(abs(value))))
+    scale = 10.0 ** max(0, 2 - math.floor(math.log10(abs(value))))
     # A number of three digits stays, although it is no exact binary number.
     if math.isclose(round(value * scale), value * scale, rel_tol=1e-12):
         return value
