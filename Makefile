@@ -40,6 +40,7 @@ check: setup ## lint, format, types, and that no committed figure was edited
 	@$(BIN)/mypy
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
 	@$(BIN)/perflab export --verify figures/readme figures/studies docs README.md
+	@$(BIN)/python scripts/studies.py --check
 
 # Tests start hundreds of processes: what they import is compiled once, also where that is off.
 test slow: export PYTHONDONTWRITEBYTECODE :=

@@ -31,13 +31,12 @@ PAGES = {
     "registry": "registry",
 }  # fmt: skip
 COLUMNS = ("claim", "published", "measured [95%]", "n", "verdict")
-# The figures of each experiment that the documents show, as SVG; each with its table.
+# The figures that the documents show, as SVG; each with its table. Others there need rows of requests
+# and are exported from the whole run.
 FIGURES = {
     "sync_vs_async": ("throughput",),
     "synchronous_commit": ("claimed_shares",),
     "connection_lifecycle": ("life_cycle_parts",),
-    "registry_downloads": ("waterfall",),
-    "latency_cpu": ("delivery_cpu",),
 }
 REGION = "reference"
 # README's rows, as the beginning of a claim.

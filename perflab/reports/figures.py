@@ -113,7 +113,8 @@ EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
 WHOLE, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"
 FINDINGS = (EDITED, STALE, ORPHANED)
 PICTURES = (".svg", ".png", ".pdf")
-NOT_HERE = "run not here: only checked for edits"
+ONLY_CHECKED = "only checked for edits"
+NOT_HERE = f"run not here: {ONLY_CHECKED}"
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,8 @@ def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
     view = next((view for view in views_of(run) if view.name == origin["figure"]), None)
     if view is None:
         return Verified(path, STALE, f"the run has no view '{origin['figure']}' any more")
+    if run.missing and view.shown(run).empty:
+        return Verified(path, ONLY_EDITS, f"{', '.join(run.missing)} not here: {ONLY_CHECKED}")
     (_, again), *_ = rendered(view, run, [path.suffix[1:]])
     if again == content:
         return Verified(path, WHOLE)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import perflab
 from perflab.cli import app
 from perflab.errors import ParameterError, RecordingError, RunNotFound
+from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, is_reference, pack, reference_runs
 from perflab.reports.ledger import Entry, ledger, shown_ledger
 from perflab.systems import experiment
@@ -84,6 +85,15 @@ def test_it_is_listed_as_what_it_is_and_is_never_the_latest() -> None:
     assert "reference" in printed
     with pytest.raises(RunNotFound, match="has finished"):
         perflab.open_run("latest")
+
+
+def test_what_ships_is_whole_and_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFLAB_REFERENCE", str(project_root() / "data" / "reference"))
+    runs = reference_runs()
+    assert len(runs) >= 7
+    assert [run.problems for run in runs] == [[]] * len(runs)
+    assert {run.record.state for run in runs} == {"finished"}
+    assert sum(path.stat().st_size for path in reference_dir().iterdir()) < 15e6
 
 
 def test_another_version_is_unpacked_anew_and_a_damaged_one_named(
