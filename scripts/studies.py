@@ -31,8 +31,8 @@ PAGES = {
     "registry": "registry",
 }  # fmt: skip
 COLUMNS = ("claim", "published", "measured [95%]", "n", "verdict")
-# The figures that the documents show, as SVG; each with its table. Others there need rows of requests
-# and are exported from the whole run.
+# The figures that the documents show, as SVG; each with its table. Others there need rows of
+# requests and are exported from the whole run.
 FIGURES = {
     "sync_vs_async": ("throughput",),
     "synchronous_commit": ("claimed_shares",),
