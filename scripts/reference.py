@@ -14,6 +14,7 @@ from perflab.api import open_run
 from perflab.paths import reference_dir
 from perflab.recordings import pack, reference_runs
 from perflab.recordings.runs import question_of
+from perflab.reports.ledger import LEDGER_FILE, reference_table
 
 
 def main(names: list[str]) -> int:
@@ -36,6 +37,7 @@ def main(names: list[str]) -> int:
                 (folder / f"{old.run_id}.tar.xz").unlink()
         archive = pack(run, folder)
         print(f"{archive.name}: {archive.stat().st_size / 1024:,.0f} KiB")
+    reference_table().to_csv(folder / LEDGER_FILE, index=False, lineterminator="\n")
     return 0
 
 

@@ -17,10 +17,11 @@ import pandas as pd
 
 from perflab.figures import save_view
 from perflab.figures.export import rendered
-from perflab.paths import project_root
+from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, reference_runs
 from perflab.reports.cells import to_markdown
 from perflab.reports.figures import views_of
+from perflab.reports.ledger import LEDGER_FILE, reference_table
 from perflab.reports.regions import filled
 from perflab.reports.runs import measured_where
 from perflab.reports.verdicts import verdict_table
@@ -64,6 +65,11 @@ def body(runs: Sequence[Run], claims: pd.DataFrame) -> str:
     return f"{to_markdown(claims[[*COLUMNS]])}\n{measured_where(runs)}\n"
 
 
+def ledger_path() -> Path:
+    """Return the file of what the reference says of the published rows."""
+    return reference_dir() / LEDGER_FILE
+
+
 def texts(root: Path, runs: Sequence[Run]) -> Iterator[tuple[Path, str]]:
     """Yield every document that has a region, with its new text."""
     for system, page in PAGES.items():
@@ -84,6 +90,11 @@ def main(words: Sequence[str]) -> int:
     """Write or check all; return 1 where a check finds something else than the reference says."""
     root, runs = project_root(), reference_runs()
     differing = []
+    table, path = reference_table().to_csv(index=False, lineterminator="\n"), ledger_path()
+    if not path.exists() or table != path.read_text():
+        differing.append(path)
+        if not words:
+            path.write_text(table)
     for path, text in texts(root, runs):
         if text != path.read_text():
             differing.append(path)

@@ -34,7 +34,8 @@ def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
     Foreign systems are left out where none of ``systems`` is foreign (None: they are in).
     """
     root = project_root()
-    places = {"perflab": PACKAGE, "services": root / "services"}
+    package = root / "perflab"
+    places = {"perflab": package if package.is_dir() else PACKAGE, "services": root / "services"}
     places |= {path.name: path for path in sorted(root.glob(LOCKS))}
     if systems is None or foreign_systems().keys() & set(systems):
         # The names hold no paths: the same sources in another folder give the same fingerprint.

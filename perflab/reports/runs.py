@@ -34,19 +34,20 @@ RESUMABLE = ("interrupted", "killed", "failed")
 NO_RUNS = "There are no runs yet: open a notebook from the table above, and run all of its cells."
 
 
-def judged_runs(backend: str = "") -> list[Selected]:
+def judged_runs(backend: str = "", with_reference: bool = True) -> list[Selected]:
     """Return the runs that verdicts are taken from: on docker, on process, or (empty) on both.
 
     Runs with the same parameters and machine asked the same question. The one with the most
     complete blocks is chosen; it names the runs that it supersedes. See
     :func:`perflab.recordings.select`. A run of the reference stands where the user has none with
-    its parameters. ParameterError where there is no such backend.
+    its parameters, unless that is not asked for. ParameterError where there is no such backend.
     """
     if backend not in ("", *BACKENDS):
         raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
     measured = [run for run in list_runs(runs_dir()) if not is_imported(run.record)]
     own = {_asked(run) for run in measured if run.record.state == "finished"}
-    shipped = [run for run in reference_runs() if _asked(run) not in own]
+    reference = reference_runs() if with_reference else []
+    shipped = [run for run in reference if _asked(run) not in own]
     return select(run for run in [*shipped, *measured] if backend in ("", run.record.backend))
 
 

@@ -13,7 +13,7 @@ from perflab.cli import app
 from perflab.errors import ParameterError, RecordingError, RunNotFound
 from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, is_reference, pack, reference_runs
-from perflab.reports.ledger import Entry, ledger, shown_ledger
+from perflab.reports.ledger import LEDGER_FILE, Entry, ledger, reference_table, shown_ledger
 from perflab.systems import experiment
 from tests.support.synthetic import write_run
 
@@ -38,6 +38,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         monkeypatch.setenv(f"PERFLAB_{name}", str(tmp_path / folder))
     run = measured(tmp_path / "elsewhere", "shipped")
     pack(run, tmp_path / "reference")
+    reference_table().to_csv(tmp_path / "reference" / LEDGER_FILE, index=False)
     return run
 
 

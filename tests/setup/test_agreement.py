@@ -100,6 +100,9 @@ def imported() -> set[str]:
 def test_the_lab_depends_on_what_it_imports_and_on_nothing_of_its_specimens() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    asked = [*project["dependencies"], *extras["cluster"], *extras["documents"]]
+    asked = [
+        *project["dependencies"],
+        *chain(*(extras[name] for name in ("cluster", "documents", "lab"))),
+    ]
     named = {Requirement(text).name for text in asked}
     assert imported() - BROUGHT == named - STARTED - BOUNDED

@@ -14,7 +14,7 @@ from perflab.load.workload import Workload
 from perflab.recordings import Contrast, Run, RunRecord, UntilDecided, check_same
 from perflab.recordings.published_results import Direction
 from perflab.stacks.spec import load_service
-from perflab.statistics.interim_analysis import planned
+from perflab.statistics.interim_analysis import PlannedLook, planned
 from perflab.systems import names
 from perflab.trials.conductor import new_record
 from perflab.trials.progress import Note, TrialBegun, TrialDone
@@ -144,7 +144,8 @@ def test_a_trial_whose_services_report_other_settings_is_refused(tmp_path: Path)
 
 
 RULE = planned(6, 8)
-OTHER = planned(6, 8, apart=1)
+LOOKS = tuple(PlannedLook(blocks=blocks, share=1 / 3) for blocks in (6, 7, 8))
+OTHER = RULE.model_copy(update={"plan": LOOKS})
 
 
 def claim(direction: Direction) -> Contrast:

@@ -6,9 +6,18 @@ up the verdicts of the chosen runs (:mod:`perflab.reports.runs`).
 
 from __future__ import annotations
 
-from perflab.reports.ledger.entries import Entry, ledger, narrowed, shown_counts, shown_ledger
+from perflab.reports.ledger.entries import (
+    LEDGER_FILE,
+    Entry,
+    ledger,
+    narrowed,
+    reference_table,
+    shown_counts,
+    shown_ledger,
+)
 from perflab.reports.ledger.study_check import check_table, shown_checks
 
 __all__ = [
-    "Entry", "check_table", "ledger", "narrowed", "shown_checks", "shown_counts", "shown_ledger",
+    "LEDGER_FILE", "Entry", "check_table", "ledger", "narrowed", "reference_table",
+    "shown_checks", "shown_counts", "shown_ledger",
 ]  # fmt: skip

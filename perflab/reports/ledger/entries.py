@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from csv import DictReader
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,13 +21,14 @@ from perflab.analysis.findings import JointClaim
 from perflab.analysis.verdict import Outcome
 from perflab.errors import ParameterError, PerflabError, RecordingError
 from perflab.parameters import check, did_you_mean
+from perflab.paths import reference_dir
 from perflab.recordings import (
     FREE_PARAMETERS,
     Contrast,
     Run,
     Selected,
-    is_reference,
     reference_runs,
+    select,
 )
 from perflab.recordings.display import Shown
 from perflab.reports.cells import count, effect_text
@@ -53,6 +55,7 @@ CHECKED = "checked by its own numbers"
 SAME = "same as another row"
 NO_ANSWER = "no answer"
 NOT_TESTABLE = Outcome.NOT_TESTABLE.value
+LEDGER_FILE = "ledger.csv"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Entry:
     """A published row and what became of it.
 
     ``outcome`` is a verdict's words where a contrast judges the row. ``why`` is the reason, or the
-    command to type. ``measured`` and ``n`` have an item for each contrast of the row.
+    command to type. ``measured`` and ``n`` have an item for each contrast of the row. ``shipped``
+    says that the run is one of the reference.
     """
 
     row: Row
@@ -78,7 +82,54 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
 
     RecordingError where there is no such study, or a table of published rows is not well formed.
     """
-    runs = [AnsweringRun(selected) for selected in judged_runs(backend)]
+    return _ledger(study, judged_runs(backend, with_reference=False), _shipped(backend))
+
+
+REFERENCE_COLUMNS = ("study", "row", "backend", "run", "judged", "outcome", "measured", "n", "why")
+# Between the items of a cell.
+NEXT = " | "
+
+
+def reference_table() -> pd.DataFrame:
+    """Return what the runs of the reference say of the rows, judged anew; no cell is empty text.
+
+    It ships as ``ledger.csv`` beside the runs, so that nobody has to read them for the ledger.
+    """
+    runs = {run.run_id: run for run in reference_runs()}
+    records = [
+        (
+            entry.row.study, entry.row.key, runs[entry.run_id].record.backend, entry.run_id,
+            entry.judged, entry.outcome, NEXT.join(entry.measured), NEXT.join(entry.n), entry.why,
+        )
+        for entry in _ledger("", select(runs.values()), {})
+        if entry.run_id and entry.outcome != SAME
+    ]  # fmt: skip
+    return pd.DataFrame(records, columns=list(REFERENCE_COLUMNS))
+
+
+def _shipped(backend: str) -> dict[tuple[str, str], dict[str, str]]:
+    path = reference_dir() / LEDGER_FILE
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(DictReader(file))
+    return {
+        (line["study"], line["row"]): line for line in lines if backend in ("", line["backend"])
+    }
+
+
+def _by_reference(entry: Entry, line: Mapping[str, str]) -> Entry:
+    measured, n = (tuple(filter(None, line[name].split(NEXT))) for name in ("measured", "n"))
+    judged = line["judged"] == "True"
+    return Entry(
+        entry.row, line["outcome"], line["why"], measured, n, line["run"], judged, shipped=True
+    )
+
+
+def _ledger(
+    study: str, chosen: Sequence[Selected], shipped: Mapping[tuple[str, str], Mapping[str, str]]
+) -> list[Entry]:
+    runs = [AnsweringRun(selected) for selected in chosen]
     known = {(check.study, check.check): check for check in checks(study)}
     whys = reasons()
     entries = []
@@ -88,6 +139,12 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
         except PerflabError as error:
             # The answer may come from a user's system and name something that does not exist.
             entries.append(Entry(row, NO_ANSWER, str(error)))
+    entries = [
+        _by_reference(entry, shipped[entry.row.study, entry.row.key])
+        if entry.outcome == UNMEASURED and (entry.row.study, entry.row.key) in shipped
+        else entry
+        for entry in entries
+    ]
     by_key = {(entry.row.study, entry.row.key): entry for entry in entries}
     return [_resolved(entry, by_key) for entry in entries]
 
@@ -116,11 +173,6 @@ class AnsweringRun:
     """A chosen run that answers rows; it is read once, when its first answer is needed."""
 
     selected: Selected
-
-    @cached_property
-    def shipped(self) -> bool:
-        """Whether the run is one of the reference, which somebody else measured."""
-        return is_reference(self.selected.run)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -181,19 +233,19 @@ class AnsweringRun:
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]
         n = tuple(count(part.effect.n if part.effect else None) for part in findings)
         numbers = (tuple(measured), n, self.selected.run.run_id)
-        return Entry(row, outcome, why, *numbers, judged=True, shipped=self.shipped)
+        return Entry(row, outcome, why, *numbers, judged=True)
 
-    def weight(self, answer: Answer) -> tuple[bool, bool, int, str]:
+    def weight(self, answer: Answer) -> tuple[bool, int, str]:
         """Return the rank of the run among those that can answer; the largest rank wins.
 
         First come runs with exactly the parameters of the answer and defaults for the rest, then
-        the user's own, then those with more complete blocks, then newer ones.
+        those with more complete blocks, then newer ones.
         """
         record = self.selected.run.record
         actual, planned = record.parameters, plan_of(answer).parameters
         names = (set(actual) | set(planned)) - set(FREE_PARAMETERS)
         is_as_planned = all(actual.get(name) == planned.get(name) for name in names)
-        return is_as_planned, not self.shipped, self.selected.complete_blocks, record.created_at
+        return is_as_planned, self.selected.complete_blocks, record.created_at
 
 
 def _by_weight(runs: Sequence[AnsweringRun], answer: Answer) -> Sequence[AnsweringRun]:
@@ -258,7 +310,7 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
             return entry
         if not answer.claim and answer.view in run.views:
             words = f"perflab.draw(run, '{answer.view}')"
-            return Entry(row, SHOWN, words, run_id=run.selected.run.run_id, shipped=run.shipped)
+            return Entry(row, SHOWN, words, run_id=run.selected.run.run_id)
     return Entry(row, UNMEASURED, answer.command)
 
 
