@@ -67,11 +67,10 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
     assert "sync_vs_async" in listed
     assert "left out" not in listed
     assert "not measured yet" in call(perflab, "claims", "--study", "chat", cwd=here, **state)
+    command = "command:python3 app.py {port}"
     answer = call(
-        perflab, "duel", "--variant", "old=.", "--variant", "new=.", "--command",
-        "python3 app.py {port}", "--blocks", "1", "-d", "0.5", "--design", "trials", "--backend",
-        "process",
-        cwd=here, **state,
+        perflab, "duel", "--variant", f"old={command}", "--variant", f"new={command}", "--blocks",
+        "1", "-d", "0.5", "--design", "trials", cwd=here, **state,
     )  # fmt: skip
     assert "trials count" in answer
     measured = call(
@@ -83,3 +82,7 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
     assert runs == ["custom_service", "serialization"]
     call(perflab, "new", "experiment", "checkout", cwd=here, **state)
     assert "checkout" in call(perflab, "experiments", cwd=here)
+    with pytest.raises(
+        AssertionError, match=r"papermill is not installed: pip install 'perflab\[lab\]'"
+    ):
+        call(perflab, "lab", cwd=here, **state)

@@ -92,7 +92,7 @@ def _before_any_command(
 
 
 # What a package that is not installed belongs to.
-EXTRAS = dict.fromkeys(("ipykernel", "jupyter_client", "nbformat", "papermill"), "lab")
+EXTRAS = dict.fromkeys(("ipykernel", "jupyter_client", "papermill"), "lab")
 
 
 def main() -> None:
