@@ -18,7 +18,7 @@ from perflab.statistics.in_words import at_least, at_most, counted, number
 
 TABLE_COLUMNS = [
     "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
-    "p (adjusted)", "effect size", "decision", "verdict", "direction", "size", "scope",
+    "p (adjusted)", "decision", "verdict", "direction", "size", "scope",
     "single run", "valid trials", "trials", "left out", "noise", "source",
 ]  # fmt: skip
 # For these outcomes the sentence says what would decide the claim.
@@ -43,7 +43,6 @@ def _row(finding: Finding) -> dict[str, Any]:
         "n": effect.n if effect else 0,
         "p": effect.p_value if effect else math.nan,
         "p (adjusted)": finding.p_adjusted,
-        "effect size": effect.size if effect else math.nan,
         "decision": decision_text(finding),
         "verdict": str(finding.verdict),
         "direction": str(finding.verdict.direction or ""),

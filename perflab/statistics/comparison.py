@@ -49,10 +49,8 @@ class Effect:
     ``confidence`` is the achieved one (signed ranks are discrete), and ``n`` the number of blocks
     compared. ``p_value`` is of the test that the interval inverts: it is at most 0.05 exactly
     where the interval excludes "no effect". ``low``, ``high`` and ``p_value`` are NaN with fewer
-    than 2 blocks. ``size`` is the matched-pairs rank-biserial correlation: 1 if the ratio is
-    greater than 1 in every block, -1 if it is smaller (D. S. Kerby, Compr. Psychol. 3, 2014).
-    ``by_block`` holds the log ratios of the blocks, or their differences. ``narrow_low`` and
-    ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests).
+    than 2 blocks. ``by_block`` holds the log ratios of the blocks, or their differences.
+    ``narrow_low`` and ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests).
 
     If ``bound`` is "at most" or "at least", only a bound is known, ``high`` or ``low``, and there
     is no estimate. ``looks`` are the interim analyses of a run whose blocks were added until all
@@ -68,7 +66,6 @@ class Effect:
     p_value: float
     method: str
     warnings: tuple[str, ...] = ()
-    size: float = math.nan
     by_block: tuple[float, ...] = ()
     narrow_low: float = math.nan
     narrow_high: float = math.nan
@@ -264,7 +261,6 @@ def _effect(blocks: Blocks, back: Callable[[float], float], warnings: list[str])
         blocks.p_value(0.0),
         wide.method,
         tuple(warnings),
-        rank_biserial(x),
         tuple(map(float, x)),
         back(narrow.low),
         back(narrow.high),
@@ -320,15 +316,6 @@ class Blocks:
         if means[0] < 0 < means[1]:
             return 1.0
         return max(of_low, mean_p(self.high - centre, self.looks, self.resolution))
-
-
-def rank_biserial(x: np.ndarray) -> float:
-    """Return the matched-pairs rank-biserial correlation; 0 when all differences are 0."""
-    nonzero = x[x != 0]
-    if not len(nonzero):
-        return 0.0
-    ranks = pd.Series(np.abs(nonzero)).rank().to_numpy()
-    return float((ranks * np.sign(nonzero)).sum() / ranks.sum())
 
 
 def mean_interval(
@@ -415,9 +402,8 @@ def _one_sided(
         high=limit if at_most else open_end,
         narrow_low=open_end if at_most else narrow,
         narrow_high=narrow if at_most else open_end,
-        # Towards the open end the effect may have any size.
+        # Towards the open end the effect may be any.
         p_value=effect.p_value if excludes or math.isnan(effect.p_value) else 1.0,
-        size=math.nan,
         bound="at most" if at_most else "at least",
         warnings=(*effect.warnings, f"{BOUND}: requests were cut off before their end"),
     )

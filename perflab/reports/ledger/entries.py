@@ -91,9 +91,9 @@ NEXT = " | "
 
 
 def reference_table() -> pd.DataFrame:
-    """Return what the runs of the reference say of the rows, judged anew; no cell is empty text.
+    """Return what the runs of the reference say of the rows, judged anew.
 
-    It ships as ``ledger.csv`` beside the runs, so that nobody has to read them for the ledger.
+    It ships as ``ledger.csv`` beside the runs, so that the ledger need not read them.
     """
     runs = {run.run_id: run for run in reference_runs()}
     records = [
