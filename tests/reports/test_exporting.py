@@ -17,6 +17,7 @@ from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
 from perflab.reports import conversion
+from perflab.reports.cells import to_markdown
 from perflab.reports.exporting import Content, Target, export_runs
 from tests.support.synthetic import write_run
 
@@ -89,7 +90,7 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
 
 def test_names_that_look_like_formulas_or_struck_out_words_stay_as_they_are(tmp_path) -> None:
     name = "/items/$a$/x of ~~b~~ and :smile:"
-    text = f"{name}\n\n{conversion.to_markdown(pd.DataFrame({'path': [name]}))}"
+    text = f"{name}\n\n{to_markdown(pd.DataFrame({'path': [name]}))}"
     with zipfile.ZipFile(io.BytesIO(conversion.docx(text, tmp_path))) as archive:
         document = archive.read("word/document.xml").decode()
     for words in (name, name):
