@@ -7,15 +7,17 @@ unpacked when it is read for the first time.
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import tarfile
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
-from perflab.host.files import own_folder, whole_folder
+from perflab.host.files import own_folder
 from perflab.paths import reference_dir, state_dir
 from perflab.recordings.columns import STREAMED, TABLES
 from perflab.recordings.files import FILE, describe, sha256_of
@@ -65,13 +67,24 @@ def _place() -> Path:
 
 def _unpacked(archive: Path) -> Path:
     """Return the folder of an archive's run; the digest in its path tells another version apart."""
-    target = own_folder(_place()) / sha256_of(archive)[:DIGITS]
+    place = own_folder(_place())
+    target = place / sha256_of(archive)[:DIGITS]
     if not target.exists():
-        try:
-            with tarfile.open(archive) as packed, whole_folder(target) as folder:
-                # The first versions of Python 3.11 have no filters.
-                packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-                packed.extractall(folder)
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise RecordingError(f"{archive}: {error}; 'git checkout' brings it back") from error
+        # Others may unpack it at the same time: each has a folder of its own, and the first stays.
+        with tempfile.TemporaryDirectory(prefix=".", dir=place) as folder:
+            _unpack(archive, Path(folder) / "run")
+            with suppress(OSError):
+                (Path(folder) / "run").rename(target)
     return target / archive.name.removesuffix(SUFFIX)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    try:
+        with tarfile.open(archive) as packed:
+            # The first versions of Python 3.11 have no filters.
+            packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            packed.extractall(folder)
+    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        raise RecordingError(f"{archive}: {error}; 'git checkout' brings it back") from error
+    except OSError as error:
+        raise RecordingError(f"{archive} cannot be unpacked in {folder.parent}: {error}") from error

@@ -54,14 +54,16 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
         return _shipped(text.partition(":")[2])
     if text and (Path(text) / "run.json").exists():
         return Run(Path(text))
-    places = [*(run.path for run in reference_runs()), *_folders(root)]
-    names = {path.name: path for path in places}
-    matching = [name for name in names if text and name.startswith(text)]
-    if text in names or len(matching) == 1:
-        return Run(names[text if text in names else matching[0]])
+    own = places = {path.name: path for path in _folders(root)}
+    matching = [name for name in places if text and name.startswith(text)]
+    if not matching:
+        places = {run.run_id: run.path for run in reference_runs()}
+        matching = [name for name in places if text and name.startswith(text)]
+    if text in matching or len(matching) == 1:
+        return Run(places[text if text in matching else matching[0]])
     if matching:
         raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
-    hint = did_you_mean(text, names)
+    hint = did_you_mean(text, own)
     raise RunNotFound(f"no run '{text}' in {root}{hint}; 'perflab runs' lists all")
 
 

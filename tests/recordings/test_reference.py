@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +98,21 @@ def test_what_ships_is_whole_and_small(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [run.problems for run in runs] == [[]] * len(runs)
     assert {run.record.state for run in runs} == {"finished"}
     assert sum(path.stat().st_size for path in reference_dir().iterdir()) < 15e6
+
+
+def test_several_who_read_it_for_the_first_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    code = "from perflab.recordings import reference_runs; print(len(reference_runs()))"
+    reference = project_root() / "data" / "reference"
+    places = {"PERFLAB_REFERENCE": str(reference), "PERFLAB_STATE": str(tmp_path / "state")}
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=os.environ | places, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    archives = len([*reference.glob("*.tar.xz")])
+    assert [reader.communicate()[0] for reader in readers] == [f"{archives}\n"] * 4
+    assert len([*(tmp_path / "state" / "reference").iterdir()]) == archives
 
 
 def test_another_version_is_unpacked_anew_and_a_damaged_one_named(

@@ -1,11 +1,7 @@
-"""Makes an entry for every published row: what became of it by which run, or why nothing did.
-
-Entries are shown as tables: every row, or the number of rows by outcome.
-"""
+"""Makes an entry for every published row: what became of it by which run, or why nothing did."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from csv import DictReader
 from dataclasses import dataclass, replace
@@ -19,8 +15,8 @@ from perflab import systems
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import JointClaim
 from perflab.analysis.verdict import Outcome
-from perflab.errors import ParameterError, PerflabError, RecordingError
-from perflab.parameters import check, did_you_mean
+from perflab.errors import PerflabError, RecordingError
+from perflab.parameters import check
 from perflab.paths import reference_dir
 from perflab.recordings import (
     FREE_PARAMETERS,
@@ -30,7 +26,6 @@ from perflab.recordings import (
     reference_runs,
     select,
 )
-from perflab.recordings.display import Shown
 from perflab.reports.cells import count, effect_text
 from perflab.reports.ledger.rows import (
     Answer,
@@ -41,9 +36,8 @@ from perflab.reports.ledger.rows import (
     reasons,
     rows,
 )
-from perflab.reports.ledger.study_check import MARKS, Check, checks
-from perflab.reports.runs import judged_runs, measured_where
-from perflab.statistics.in_words import counted
+from perflab.reports.ledger.study_check import Check, checks
+from perflab.reports.runs import judged_runs
 
 if TYPE_CHECKING:
     from perflab.figures import View
@@ -347,111 +341,3 @@ def _resolved(entry: Entry, by_key: Mapping[tuple[str, str], Entry]) -> Entry:
         return replace(entry, outcome=NO_ANSWER, why=f"there is no row '{entry.why}'")
     why = f"{entry.why}: {other.outcome}"
     return replace(other, row=entry.row, outcome=SAME, why=why, judged=False)
-
-
-JUDGED = "judged"
-# The order of the counts; verdicts come before these, in the order of their rule.
-OTHER_OUTCOMES = (
-    SHOWN, CHECKED, UNMEASURED, SAME, TAKEN_OVER, NOT_TESTABLE, str(Answered.NOT_COMPARABLE),
-    NO_ANSWER,
-)  # fmt: skip
-# For these outcomes each reason is counted apart.
-COUNTED_BY_REASON = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
-
-
-def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
-    """Return the entries with this kind of answer, or with this outcome (empty: all).
-
-    ParameterError where there is no such answer.
-    """
-    outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
-    known = ["", JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]
-    if answer not in known:
-        near, listed = did_you_mean(answer, known), ", ".join(dict.fromkeys(known[1:]))
-        raise ParameterError("answer", [f"no answer '{answer}'{near}; there are: {listed}"])
-    return [
-        entry
-        for entry in entries
-        if answer in ("", str(entry.row.answer.kind), entry.outcome, JUDGED if entry.judged else "")
-    ]
-
-
-COLUMNS = (
-    "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
-    "note",
-)  # fmt: skip
-
-
-def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return one row of text per published row."""
-    records = [
-        (
-            entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
-            str(entry.row.answer.kind), entry.outcome, "; ".join(entry.measured),
-            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why, entry.row.note,
-        )
-        for entry in entries
-    ]  # fmt: skip
-    return pd.DataFrame(records, columns=list(COLUMNS))
-
-
-def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return the number of rows by outcome, and by reason where there was no answer."""
-    counts = Counter(
-        (
-            f"{JUDGED}: {entry.outcome}" if entry.judged else entry.outcome,
-            entry.why if entry.outcome in COUNTED_BY_REASON else "",
-        )
-        for entry in entries
-    )
-    known = [*(f"{JUDGED}: {outcome.value}" for outcome in Outcome), *OTHER_OUTCOMES]
-    place = {outcome: number for number, outcome in enumerate(known)}
-    # Mixed verdicts come between verdicts and all others.
-    mixed = len(Outcome) - 0.5
-    keys = sorted(counts, key=lambda key: (place.get(key[0], mixed), -counts[key], key[1]))
-    records = [(outcome, why, counts[outcome, why]) for outcome, why in keys]
-    return pd.DataFrame(records, columns=["what became of it", "why", "rows"])
-
-
-def headline(entries: Sequence[Entry]) -> str:
-    """Return the counts in a sentence."""
-    questions = {entry.row.answer for entry in entries if entry.judged}
-    counts = count_table(entries).groupby("what became of it", sort=False)["rows"].sum()
-    parts = [f"{rows} {outcome}" for outcome, rows in counts.items()]
-    verdicts = f"Verdicts are on {counted(len(questions), 'question')}."
-    return f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. {verdicts}"
-
-
-def notes_on(entries: Sequence[Entry]) -> list[str]:
-    """Return the counts in a sentence, and where runs of the reference were measured."""
-    names = {entry.run_id for entry in entries if entry.shipped}
-    runs = [run for run in reference_runs() if run.run_id in names]
-    return [headline(entries), *([measured_where(runs)] if runs else [])]
-
-
-def shown_ledger(entries: Sequence[Entry]) -> Shown:
-    """Return the ledger as a notebook shows it, with notes below."""
-    text = pd.DataFrame(
-        [(_row_text(entry.row), entry.row.published, _answer_text(entry)) for entry in entries],
-        columns=["row", "published", "answer"],
-    )
-    return Shown(ledger_table(entries), text, notes=notes_on(entries), marks=MARKS)
-
-
-def shown_counts(entries: Sequence[Entry]) -> Shown:
-    """Return the number of rows by outcome, with the same notes below."""
-    table = count_table(entries)
-    return Shown(table, table.astype("str"), frozenset({"rows"}), notes=notes_on(entries))
-
-
-def _row_text(row: Row) -> str:
-    return "\n".join(filter(None, [f"{row.study}, {row.kind or 'no kind'}", row.key, row.note]))
-
-
-def _answer_text(entry: Entry) -> str:
-    if entry.outcome in (UNMEASURED, SAME):
-        return f"{entry.outcome}:\n{entry.why}"
-    n = f"n = {', '.join(dict.fromkeys(entry.n))}; " if entry.judged else ""
-    whose = "reference run" if entry.shipped else "run"
-    run = f"{n}{whose} {entry.run_id}" if entry.run_id else ""
-    return "\n".join(filter(None, [entry.outcome, *entry.measured, run, entry.why]))

@@ -11,8 +11,9 @@ from perflab.errors import ParameterError
 from perflab.paths import notebooks_dir
 from perflab.recordings import Contrast, studies
 from perflab.reports.ledger import Entry, ledger, narrowed
-from perflab.reports.ledger.entries import check_view, count_table, headline
+from perflab.reports.ledger.entries import check_view
 from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, rows
+from perflab.reports.ledger.shown import count_table, headline
 from perflab.sweeps.cells import open_sweep
 from tests.reports.ledger.conftest import Bring, Write
 from tests.support.synthetic import NO_WRITE, ON_AND_OFF
