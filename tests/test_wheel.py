@@ -66,7 +66,7 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
     listed = call(perflab, "experiments", cwd=here)
     assert "sync_vs_async" in listed
     assert "left out" not in listed
-    assert "not measured yet" in call(perflab, "claims", "--study", "chat", cwd=here, **state)
+    assert "reference run" in call(perflab, "claims", "--study", "inference", cwd=here, **state)
     command = "command:python3 app.py {port}"
     answer = call(
         perflab, "duel", "--variant", f"old={command}", "--variant", f"new={command}", "--blocks",

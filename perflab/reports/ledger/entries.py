@@ -18,24 +18,9 @@ from perflab.analysis.verdict import Outcome
 from perflab.errors import PerflabError, RecordingError
 from perflab.parameters import check
 from perflab.paths import reference_dir
-from perflab.recordings import (
-    FREE_PARAMETERS,
-    Contrast,
-    Run,
-    Selected,
-    reference_runs,
-    select,
-)
+from perflab.recordings import FREE_PARAMETERS, Contrast, Run, Selected, reference_runs, select
 from perflab.reports.cells import count, effect_text
-from perflab.reports.ledger.rows import (
-    Answer,
-    Answered,
-    Row,
-    mismatch,
-    plan_of,
-    reasons,
-    rows,
-)
+from perflab.reports.ledger.rows import Answer, Answered, Row, mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
 from perflab.reports.runs import judged_runs
 
