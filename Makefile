@@ -3,7 +3,7 @@
 # PROCESSES share the tests: one more than there are cores, as tests also wait for their services.
 # Tests are either QUICK or SLOW; of both, those that measure (`alone`) run one by one, at the end.
 .DEFAULT_GOAL := help
-.PHONY: help setup lab notebook test slow check lock clean
+.PHONY: help setup lab notebook test slow check docs lock clean
 ARGS ?=
 NOTEBOOKS ?= notebooks
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -34,6 +34,9 @@ notebook: setup ## open JupyterLab, in which the notebooks are run by hand
 	  --LabApp.app_settings_dir="$(CURDIR)/scripts/jupyterlab" \
 	  --ServerApp.root_dir="$(abspath $(NOTEBOOKS)/..)" "$(abspath $(NOTEBOOKS))/00_start.ipynb" $(ARGS)
 
+docs: setup ## build the documents as a site, with the notebooks drawn from the reference
+	@$(BIN)/python scripts/site.py build/site
+
 check: setup ## lint, format, types, and that no committed figure was edited
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -59,9 +62,10 @@ slow: setup ## all other tests: of runs, stacks, notebooks and kills, of Docker 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
 	@$(LOCK) --all-extras pyproject.toml -o requirements.lock
 	@$(LOCK) --group compiler -o compiler.lock
+	@$(LOCK) --group site -o scripts/site.lock
 	@for asked in services/*/requirements.in tests/services/*/requirements.in; do \
 	  $(LOCK) "$$asked" -o "$${asked%.in}.txt" || exit 1; done
 	@$(BIN)/python scripts/conda_environment.py
 
 clean: ## remove the environment and caches; recordings stay
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

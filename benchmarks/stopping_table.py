@@ -1,4 +1,6 @@
-"""What adding blocks until all is decided errs, costs and saves: writes ``docs/stopping.md``.
+"""What adding blocks until all is decided errs, costs and saves.
+
+Writes ``benchmarks/results/stopping.md``.
 
 The same seed gives the same page, byte for byte.
 """
@@ -34,7 +36,7 @@ from tests.support.simulations.stopping import (
 SEED = 20_261_123
 RULES = ((LEAST, 12), (LEAST, 16), (LEAST, MOST), (LEAST, 26), (12, 24), (6, MOST))
 TRUTHS, NOISES = (1.0, 1.2, 1.4, 1.6), (0.05, 0.08, 0.12, 0.20)
-PAGE = project_root() / "docs" / "stopping.md"
+PAGE = project_root() / "benchmarks" / "results" / "stopping.md"
 FRAME = Path(__file__).with_name("stopping_table.md")
 
 

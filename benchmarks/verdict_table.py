@@ -1,4 +1,6 @@
-"""Which verdict is given under which truth, by simulation: writes ``docs/verdicts.md``.
+"""Which verdict is given under which truth, by simulation.
+
+Writes ``benchmarks/results/verdicts.md``.
 
 The same seed gives the same page, byte for byte.
 """
@@ -62,7 +64,7 @@ CLIENT_TIMES = {
     BY_SIDE: ClientTime(0, BY_SIDE),
 }
 DRIFT_BLOCKS, DRIFT_RATIO = (3, 8), 1.1
-PAGE = project_root() / "docs" / "verdicts.md"
+PAGE = project_root() / "benchmarks" / "results" / "verdicts.md"
 FRAME = Path(__file__).with_name("verdict_table.md")
 
 

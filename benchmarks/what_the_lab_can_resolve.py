@@ -1,4 +1,4 @@
-"""Write docs/what-the-lab-can-resolve.md: false alarms and power, through the lab's own code.
+"""Write benchmarks/results/resolution.md: false alarms and power, through the lab's own code.
 
 With ``--run latest:lab_check`` the tables are printed at the noise of that run's machine, and
 nothing is written.
@@ -37,7 +37,7 @@ NOISES = (0.05, 0.08, 0.20)
 SETS = 400
 CORRELATIONS = (0.0, 0.5, 0.9)
 TRUE_STEPS = (0, 2)
-PAGE = project_root() / "docs" / "what-the-lab-can-resolve.md"
+PAGE = project_root() / "benchmarks" / "results" / "resolution.md"
 HEAD = """# What the lab can resolve
 
 Before any verdict: how often does a comparison of two treatments call equal ones different, and how

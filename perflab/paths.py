@@ -3,88 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
-import tomllib
+import sys
 from pathlib import Path
-from typing import Any
 
 from perflab.errors import ParameterError
-
-NAME = "perflab.toml"
-TABLE, KEY = "experiments", "folders"
-DEFAULT = "perflab_experiments"
-
-
-def user_file() -> Path | None:
-    """Return the nearest ``perflab.toml``, in the working folder or above it.
-
-    The file names folders whose modules are executed. So a file counts only if it belongs to this
-    user or to root: one that a stranger put into ``/tmp`` is passed over. One of this user that
-    others can change raises a ParameterError.
-    """
-    try:
-        begin = Path.cwd().resolve()
-    except FileNotFoundError:  # the working folder was deleted
-        return None
-    for folder in (begin, *begin.parents):
-        if (folder / NAME).is_file() and _is_trusted(folder / NAME):
-            return folder / NAME
-    return None
-
-
-def _is_trusted(file: Path) -> bool:
-    facts = file.stat()
-    if facts.st_uid not in (0, os.getuid()):
-        return False
-    # Many users are alone in their group, and by default their group may write their files.
-    others_may_write = (
-        stat.S_IWOTH if facts.st_gid in (0, os.getgid()) else stat.S_IWOTH | stat.S_IWGRP
-    )
-    if facts.st_mode & others_may_write:
-        way_out = f"it names modules that are executed; 'chmod go-w {file}' keeps it yours"
-        raise ParameterError(str(file), [f"others can write to it: {way_out}"])
-    return True
-
-
-def folders_named() -> list[Path]:
-    """Return the folders of experiments in ``perflab.toml``; relative ones begin at the file."""
-    file = user_file()
-    if file is None:
-        return []
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ParameterError(str(file), [f"cannot be read: {error}"]) from None
-    if not _is_understood(content):
-        raise ParameterError(
-            str(file), [f'holds more, or something else, than [{TABLE}] and {KEY} = ["{DEFAULT}"]']
-        )
-    names = content.get(TABLE, {KEY: []})[KEY]
-    places = [(file.parent / Path(name).expanduser()).resolve() for name in names]
-    problems = [
-        f"{KEY}: {place} is no folder; make it, or take it off the list"
-        for place in places
-        if not place.is_dir()
-    ]
-    if problems:
-        raise ParameterError(str(file), problems)
-    return places
-
-
-def text() -> str:
-    """Return the text of a ``perflab.toml`` that names the default folder."""
-    return f'[{TABLE}]\n{KEY} = ["{DEFAULT}"]\n'
-
-
-def _is_understood(content: dict[str, Any]) -> bool:
-    """Return whether a file holds a list of folders and nothing else."""
-    table = content.get(TABLE, {KEY: []})
-    if set(content) - {TABLE} or not isinstance(table, dict) or set(table) != {KEY}:
-        return False
-    return isinstance(table[KEY], list) and all(
-        isinstance(folder, str) and folder for folder in table[KEY]
-    )
-
+from perflab.project import RESULTS, project
 
 # It separates several folders as PATH does.
 FOREIGN = "PERFLAB_SYSTEMS"
@@ -107,9 +30,12 @@ def project_root() -> Path:
     return _place("PERFLAB_ROOT", _CHECKOUT if is_checkout() else _PACKAGE / "checkout")
 
 
-def _results(in_checkout: str, in_project: str) -> Path:
-    """Return a folder of results: in the checkout, else in the folder where the user works."""
-    return project_root() / in_checkout if is_checkout() else Path.cwd() / in_project
+def _results(name: str, in_checkout: str) -> Path:
+    """Return a folder of results: the project's, else the checkout's, else one where one works."""
+    of = project()
+    if of is not None:
+        return of.results[name]
+    return project_root() / in_checkout if is_checkout() else Path.cwd() / RESULTS[name]
 
 
 def runs_dir() -> Path:
@@ -120,7 +46,13 @@ def runs_dir() -> Path:
             "PERFLAB_RUNS",
             [f"'{override}' is no folder; bring its runs by 'perflab runs --from ADDRESS'"],
         )
-    return _place("PERFLAB_RUNS", _results("data/runs", "perflab-runs"))
+    return _place("PERFLAB_RUNS", _results("runs", "data/runs"))
+
+
+def documents_dir() -> Path:
+    """Return the folder whose documents and figures are the user's: project, checkout or here."""
+    of = project()
+    return of.file.parent if of else project_root() if is_checkout() else Path.cwd()
 
 
 def reference_dir() -> Path:
@@ -130,12 +62,12 @@ def reference_dir() -> Path:
 
 def figures_dir() -> Path:
     """Return the folder of exported figures (``PERFLAB_FIGURES`` overrides it)."""
-    return _place("PERFLAB_FIGURES", _results("figures/runs", "figures"))
+    return _place("PERFLAB_FIGURES", _results("figures", "figures/runs"))
 
 
 def sweeps_dir() -> Path:
     """Return the folder of sweeps (``PERFLAB_SWEEPS`` overrides it)."""
-    return _place("PERFLAB_SWEEPS", _results("data/sweeps", "perflab-sweeps"))
+    return _place("PERFLAB_SWEEPS", _results("sweeps", "data/sweeps"))
 
 
 def services_dir() -> Path:
@@ -150,7 +82,17 @@ def foreign_dirs() -> list[Path]:
     """
     names = os.environ.get(FOREIGN, "").split(os.pathsep)
     folders = [Path(folder).resolve() for folder in names if folder]
-    return list(dict.fromkeys([*folders, *folders_named()]))
+    of = project()
+    return list(dict.fromkeys([*folders, *(of.experiments if of else ())]))
+
+
+def make_importable() -> None:
+    """Let the folders of systems be imported by their names, as packages of the user's project.
+
+    They come last, so that no file of a project hides a package.
+    """
+    parents = (str(home.parent) for home in foreign_dirs())
+    sys.path += [parent for parent in dict.fromkeys(parents) if parent not in sys.path]
 
 
 def foreign_environment() -> dict[str, str]:

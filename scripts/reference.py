@@ -9,12 +9,42 @@ a commit without changes may ship.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from perflab import systems
 from perflab.api import open_run
+from perflab.figures.view import to_csv
 from perflab.paths import reference_dir
-from perflab.recordings import pack, reference_runs
+from perflab.recordings import FREE_PARAMETERS, Run, pack, reference_runs, without_rows
+from perflab.recordings.reference import MAIN, TABLES_OF_VIEWS
 from perflab.recordings.runs import question_of
+from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, reference_table
+
+
+def tables_of(run: Run) -> dict[str, str]:
+    """Return the tables of the views that need the rows of requests, which do not ship."""
+    with TemporaryDirectory() as place:
+        rest = without_rows(run, Path(place) / run.run_id)
+        lacking = [view for view in views_of(run) if view.shown(rest).empty]
+    tables = {view.name: view.shown(run) for view in lacking}
+    return {
+        f"{TABLES_OF_VIEWS}/{name}.csv": to_csv(table)
+        for name, table in tables.items()
+        if len(table)
+    }
+
+
+def has_defaults(run: Run) -> bool:
+    """Return whether a run has the defaults of its experiment, or those of its preset."""
+    parameters = run.record.parameters
+    chosen = {"preset": parameters["preset"]} if "preset" in parameters else {}
+    defaults = systems.experiment(run.record.experiment).check(chosen).model_dump(mode="json")
+    free = {*FREE_PARAMETERS, "from_run", "resume", "wait_s"}
+    return all(
+        defaults.get(name) == value for name, value in parameters.items() if name not in free
+    )
 
 
 def main(names: list[str]) -> int:
@@ -35,7 +65,7 @@ def main(names: list[str]) -> int:
         for old in reference_runs():
             if question_of(old.record) == question_of(run.record) and old.run_id != run.run_id:
                 (folder / f"{old.run_id}.tar.xz").unlink()
-        archive = pack(run, folder)
+        archive = pack(run, folder, tables_of(run) | ({MAIN: ""} if has_defaults(run) else {}))
         print(f"{archive.name}: {archive.stat().st_size / 1024:,.0f} KiB")
     reference_table().to_csv(folder / LEDGER_FILE, index=False, lineterminator="\n")
     return 0

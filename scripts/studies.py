@@ -19,6 +19,7 @@ from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, reference_runs
+from perflab.recordings.reference import is_main
 from perflab.reports.cells import to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, reference_table
@@ -32,12 +33,13 @@ PAGES = {
     "registry": "registry",
 }  # fmt: skip
 COLUMNS = ("claim", "published", "measured [95%]", "n", "verdict")
-# The figures that the documents show, as SVG; each with its table. Others there need rows of
-# requests and are exported from the whole run.
+# The figures that the documents show, as SVG; each with its table.
 FIGURES = {
     "sync_vs_async": ("throughput",),
     "synchronous_commit": ("claimed_shares",),
     "connection_lifecycle": ("life_cycle_parts",),
+    "registry_downloads": ("waterfall",),
+    "latency_cpu": ("delivery_cpu",),
 }
 REGION = "reference"
 # README's rows, as the beginning of a claim.
@@ -102,7 +104,7 @@ def main(words: Sequence[str]) -> int:
                 path.write_text(text)
     for run in runs:
         folder = root / "figures" / "studies" / run.record.experiment
-        for view in views_of(run):
+        for view in views_of(run) if is_main(run) else ():
             if view.name not in FIGURES.get(run.record.experiment, ()):
                 continue
             if not words:

@@ -17,13 +17,15 @@ from perflab.parameters import parse_assignments
 from perflab.paths import project_root
 
 ROOT = project_root()
-# From a frame of benchmarks/ a document of docs/ is written, whose links it has.
+# From a frame of benchmarks/ a page of its results is written, whose links it has.
 FRAMES = sorted((ROOT / "benchmarks").glob("*_table.md"))
+RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "services").glob("*/README.md")),
     *sorted((ROOT / "data").rglob("README.md")),
+    *sorted(RESULTS.glob("*.md")),
     *FRAMES,
 ]
 FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -48,7 +50,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)
 def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
-    folder = ROOT / "docs" if page in FRAMES else page.parent
+    folder = RESULTS if page in FRAMES else page.parent
     text = FENCED.sub("", page.read_text())
     links = re.findall(r"\]\(<?([^)>\s]+)>?\)|(?:src|srcset|href)=\"([^\"]+)\"", text)
     for link in ("".join(pair) for pair in links):
@@ -62,7 +64,7 @@ def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
 
 @pytest.mark.parametrize("name", ["verdicts", "stopping"])
 def test_the_page_has_the_words_of_its_frame(name: str) -> None:
-    page = (ROOT / "docs" / f"{name}.md").read_text()
+    page = (RESULTS / f"{name}.md").read_text()
     frame = (ROOT / "benchmarks" / f"{name.removesuffix('s')}_table.md").read_text()
     for words in frame.split("\n\n"):
         assert "{" in words or words.strip() in page

@@ -6,7 +6,7 @@ for nothing but answers. The same client measures both sides, so that the part t
 to be alike on them: the interval holds the ratio of the values as they were measured, and of the
 values less the client's part. Where that part is more than a tenth,
 this is no longer assumed: each side may hold any of it, and the narrower interval is told beside.
-``docs/verdicts.md`` has simulations.
+``docs/explanation/verdicts.md`` has simulations.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ the outer end of D's 80% interval, where that end lies beyond 0:
 - If it does not, and the 95% interval of D excludes 0, the finding holds for this load only.
 - Otherwise nothing is known beyond the load, and nothing is said.
 
-``docs/verdicts.md`` says how often the extended interval holds the ratio at the end.
+``docs/explanation/verdicts.md`` says how often the extended interval holds the ratio at the end.
 """
 
 from __future__ import annotations

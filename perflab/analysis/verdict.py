@@ -41,7 +41,7 @@ An effect of which only a bound is known has an interval that is open on one sid
 agree with one. A published size that is a bound has a zone that is open on one side.
 
 Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987.
-``docs/verdicts.md`` shows how often each verdict is given under which truth.
+``docs/explanation/verdicts.md`` shows how often each verdict is given under which truth.
 """
 
 from __future__ import annotations

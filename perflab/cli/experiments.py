@@ -124,15 +124,46 @@ def _typed(default: Any) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-new_app = typer.Typer(no_args_is_help=True, help="Create an experiment that is ready to run.")
+new_app = typer.Typer(no_args_is_help=True, help="Make a project, an experiment or a notebook.")
 
 
 @new_app.callback()
 def new() -> None:
-    """Create an experiment that is ready to run.
+    """Make a project, an experiment or a notebook that is ready to run.
 
     Example: perflab new experiment checkout_speed
     """
+
+
+@new_app.command("project")
+def new_project() -> None:
+    """Make this folder a project: results stay here, and so do experiments of your own.
+
+    Writes perflab.toml, the notebook duel.ipynb, and lines of .gitignore. If anything is wrong,
+    nothing is written.
+
+    Example: perflab new project
+    """
+    from perflab.cli import scaffold
+
+    print(*scaffold.new_project(), sep="\n")
+    print("\nperflab duel --variant old=git:.@HEAD~1 --variant new=git:.@HEAD --command '...'")
+    print("perflab new experiment NAME")
+
+
+@new_app.command("notebook")
+def new_notebook(
+    name: Annotated[str, typer.Argument(help="a notebook of the lab, such as sync_vs_async")],
+) -> None:
+    """Copy a notebook of the lab into this folder.
+
+    Example: perflab new notebook sync_vs_async
+    """
+    from perflab.cli.scaffold import copy_notebook
+
+    file = copy_notebook(name)
+    print(f"{file}\n\njupyter lab {file.name}")
+    print(f"papermill {file.name} {name}-done.ipynb -p blocks 4")
 
 
 @new_app.command("experiment")
@@ -141,8 +172,8 @@ def new_experiment(
 ) -> None:
     """Create an experiment: its module, notebook, an example service, and a test.
 
-    It runs as it is. Then replace the example by your own service (docs/own-experiment.md). If
-    anything is wrong, nothing is written.
+    It runs as it is. Then replace the example by your own service
+    (docs/how-to/own-experiment.md). If anything is wrong, nothing is written.
 
     Example: perflab new experiment checkout_speed
     """

@@ -145,10 +145,10 @@ def _verify(paths: list[Path]) -> bool:
 
     Without a path it checks ``figures/`` and ``docs/`` of the project.
     """
-    from perflab.paths import project_root
+    from perflab.paths import documents_dir
     from perflab.reports.figures import verify
 
-    root = project_root()
+    root = documents_dir()
     default = [folder for folder in (root / "figures", root / "docs") if folder.exists()]
     files = verify(paths or default)
     table = Table("file", "state", "why")

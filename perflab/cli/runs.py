@@ -160,7 +160,8 @@ def import_results(
     """Make a recording from the results of another load tool.
 
     Each load becomes one trial. Trials are "not judged", because the files lack
-    planned instants and the tool's own lag, stalls and CPU. docs/import.md lists what is read.
+    planned instants and the tool's own lag, stalls and CPU. docs/how-to/import.md lists what is
+    read.
 
     Example: perflab import k6.json
 

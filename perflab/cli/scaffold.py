@@ -1,27 +1,98 @@
-"""Makes a new experiment in the user's folder from a template: all of its files, or none."""
+"""Makes what a user begins with: a project, a copy of a notebook, an experiment.
+
+All of its files are written, or none.
+"""
 
 from __future__ import annotations
 
 import keyword
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from perflab import paths, systems
+from perflab import systems
 from perflab.errors import ParameterError
 from perflab.host.files import whole_folder
-from perflab.paths import notebook_file
+from perflab.parameters import unknown
+from perflab.paths import notebook_file, notebooks_dir
+from perflab.project import EXPERIMENTS, FILE, RESULTS, TEXT, project, project_file
 from perflab.stacks.spec import service_names
 
 ALLOWED = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # The suffix keeps tools from taking templates for modules of the package.
-SUFFIX, NAME, FILLED = ".in", "NAME", "@NAME@"
+SUFFIX, NAME, FILLED, PACKAGE = ".in", "NAME", "@NAME@", "@HOME@"
 # How a cell begins in the template of a notebook: its kind, and its id.
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
+DUELS, DUEL = "custom_service", "duel.ipynb"
+# What the notebook of a project compares: the last two commits of the folder that it is in.
+OF_THE_PROJECT = {
+    "folder": '"."',
+    "variants": '["old=git:.@HEAD~1", "new=git:.@HEAD"]',
+    "command": '"python3 app.py --port {port}"',
+}
+
+
+def new_project() -> list[Path]:
+    """Make the working folder a project: ``perflab.toml``, a notebook, lines of ``.gitignore``.
+
+    Return the files that were written. ParameterError lists every problem; then none was.
+    """
+    here = Path.cwd()
+    settings, notebook, ignored = here / FILE, here / DUEL, here / ".gitignore"
+    within = project_file()
+    problems = [f"{within} makes this folder part of a project already"] if within else []
+    problems += [f"{file} exists; move it away" for file in (settings, notebook) if file.exists()]
+    if problems:
+        raise ParameterError("perflab new project", problems)
+    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
+    # Figures are small and belong to documents; recordings and sweeps do not belong in git.
+    added = [f"{RESULTS[kind]}/" for kind in ("runs", "sweeps")]
+    lines += [line for line in added if line not in lines]
+    content = {
+        notebook: _of_the_project(notebook_file(DUELS).read_text(encoding="utf-8")),
+        ignored: "".join(f"{line}\n" for line in lines),
+        settings: TEXT,
+    }
+    try:
+        for file, text in content.items():
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ParameterError("perflab new project", [str(error)]) from None
+    return list(content)
+
+
+def _of_the_project(notebook: str) -> str:
+    """Return the notebook of duels with the parameters of a project."""
+    import nbformat
+
+    content = nbformat.reads(notebook, as_version=4)  # type: ignore[no-untyped-call]
+    (cell,) = (each for each in content.cells if "parameters" in each.metadata.get("tags", ()))
+    for name, value in OF_THE_PROJECT.items():
+        # A value ends where the next parameter or a comment begins.
+        cell.source = re.sub(
+            rf"^({name}: \w+) = (\[.*?^\]|\S+)", rf"\1 = {value}", cell.source, flags=re.M | re.S
+        )
+    return str(nbformat.writes(content)) + "\n"  # type: ignore[no-untyped-call]
+
+
+def copy_notebook(name: str) -> Path:
+    """Copy a notebook of the lab into the working folder, and return the copy.
+
+    ParameterError where the lab has none of that name, or the file exists.
+    """
+    known = sorted(path.stem for path in notebooks_dir().glob("*.ipynb"))
+    target = Path.cwd() / f"{name}.ipynb"
+    problems = unknown("notebook", [name], known)
+    if target.exists():
+        problems.append(f"{target} exists; move it away")
+    if problems:
+        raise ParameterError("perflab new notebook", problems)
+    target.write_bytes(notebook_file(name).read_bytes())
+    return target
 
 
 def lay_out(name: str) -> tuple[Path, list[Path]]:
@@ -29,18 +100,22 @@ def lay_out(name: str) -> tuple[Path, list[Path]]:
 
     Return the folder and all files that are new.
 
-    It goes to the first folder that ``perflab.toml`` names. Otherwise it goes to
-    ``perflab_experiments`` here, and a new ``perflab.toml`` names that folder. System, service and
-    stack have the experiment's name. ParameterError lists every problem; then nothing was written.
+    It goes to the first folder of experiments of the project, else to ``perflab_experiments``; a
+    folder that is in no project becomes one. System, service and stack have the experiment's name.
+    ParameterError lists every problem; then nothing was written.
     """
     problems = problems_with(name)
-    folders = paths.folders_named()
-    home = (folders[0] if folders else Path.cwd() / paths.DEFAULT) / name
+    of = project()
+    folders = of.experiments if of else ()
+    top = of.file.parent if of else Path.cwd()
+    home = (folders[0] if folders else top / EXPERIMENTS) / name
     if not problems and os.path.lexists(home):
         problems.append(f"{home} exists; choose another name, or move it away")
     if problems:
         raise ParameterError("perflab new experiment", problems)
-    files = dict(_files(resources.files(__package__) / "templates", PurePosixPath(), name))
+    filled = {FILLED: name, NAME: name, PACKAGE: home.parent.name}
+    template = resources.files(__package__) / "templates"
+    files = dict(_files(template, PurePosixPath(), filled))
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         with whole_folder(home) as unfinished:
@@ -48,9 +123,9 @@ def lay_out(name: str) -> tuple[Path, list[Path]]:
                 file = unfinished / place
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-        settings = [] if folders else [Path.cwd() / paths.NAME]
+        settings = [] if of else [top / FILE]
         for file in settings:
-            file.write_text(paths.text(), encoding="utf-8")
+            file.write_text(TEXT, encoding="utf-8")
     except OSError as error:
         raise ParameterError("perflab new experiment", [f"{home}: {error}"]) from None
     return home, [*settings, *(home / place for place in sorted(files))]
@@ -68,8 +143,6 @@ def problems_with(name: str) -> list[str]:
         "a system": systems.systems(),
         "a service": service_names(),
         "a stack": systems.ready_stacks(),
-        # The module is imported as perflab.systems.<name> and would hide that attribute.
-        "the package perflab.systems itself": vars(systems),
     }
     taken = [kind for kind, known in names.items() if name in known]
     taken += ["a notebook"] * notebook_file(name).exists()
@@ -77,16 +150,22 @@ def problems_with(name: str) -> list[str]:
 
 
 def _files(
-    folder: Traversable, place: PurePosixPath, name: str
+    folder: Traversable, place: PurePosixPath, filled: Mapping[str, str]
 ) -> Iterator[tuple[PurePosixPath, str]]:
-    """Yield path and text of every file of the template, with the name filled in."""
+    """Yield path and text of every file of the template, with its blanks filled in."""
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
-        at = place / item.name.replace(NAME, name).removesuffix(SUFFIX)
+        at = place / _fill(item.name, filled).removesuffix(SUFFIX)
         if item.is_dir():
-            yield from _files(item, at, name)
+            yield from _files(item, at, filled)
         elif item.name.endswith(SUFFIX):
-            text = item.read_text(encoding="utf-8").replace(FILLED, name)
+            text = _fill(item.read_text(encoding="utf-8"), filled)
             yield at, _notebook(text) if at.suffix == ".ipynb" else text
+
+
+def _fill(text: str, filled: Mapping[str, str]) -> str:
+    for blank, value in filled.items():
+        text = text.replace(blank, value)
+    return text
 
 
 def _notebook(text: str) -> str:

@@ -24,6 +24,7 @@ from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.origin import Page, page_of
 from perflab.figures.theme import applied
 from perflab.recordings import Run
+from perflab.recordings.reference import TABLES_OF_VIEWS
 
 # Beyond this, floats skip whole numbers.
 EXACT = 2.0**53
@@ -110,11 +111,15 @@ class View:
     judging: Judging | None = None
 
     def shown(self, run: Run) -> pd.DataFrame:
-        """Return the table of a run; without rows if the recording lacks the rows for it."""
+        """Return the table of a run; without rows if the recording lacks the rows for it.
+
+        A run of the reference has the table in place of the rows.
+        """
         try:
             return self.table(run)
         except RowsMissing:
-            return pd.DataFrame()
+            file = run.path / TABLES_OF_VIEWS / f"{self.name}.csv"
+            return read_csv(file.read_text()) if file.exists() else pd.DataFrame()
 
 
 def varies(*factors: str) -> Callable[[Run], bool]:

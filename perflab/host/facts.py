@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from perflab.paths import FOREIGN, foreign_dirs, foreign_systems, project_root
+from perflab.paths import FOREIGN, foreign_dirs, foreign_systems, is_checkout, project_root
 
 # The code that measures and the services; the locks say from what both were installed. Notebooks
 # and figures may change between two halves of a run.
@@ -93,6 +93,7 @@ def environment() -> dict[str, Any]:
         "machine": machine(),
         "system": platform.platform(),
         "python": sys.version.split()[0],
+        "prefix": sys.prefix,
         "governor": first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "turbo": _turbo(),
         "clock_source": first_line(
@@ -131,12 +132,25 @@ def code(systems: Iterable[str] | None = None) -> dict[str, Any]:
     """Return the commit, whether the checkout is dirty, and the :func:`sources` of ``systems``."""
     places = sources(systems)
     text = json.dumps(places, sort_keys=True)
+    commit, dirty = _commit()
     return {
-        "commit": _git("rev-parse", "HEAD") or "no commit",
-        "dirty": bool(_git("status", "--porcelain", "--", "perflab", "services")),
+        "commit": commit or "no commit",
+        "dirty": dirty,
         "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:LENGTH],
         "sources": places,
     }
+
+
+def _commit() -> tuple[str, bool]:
+    """Return the lab's commit, and whether its files differ from it; a wheel was told when made."""
+    if is_checkout():
+        changed = _git("status", "--porcelain", "--", "perflab", "services")
+        return _git("rev-parse", "HEAD"), bool(changed)
+    try:
+        commit, _, dirty = (project_root() / "COMMIT").read_text().partition(" ")
+    except OSError:
+        return "", False
+    return commit, bool(dirty)
 
 
 def _git(*words: str) -> str:

@@ -28,6 +28,7 @@ from perflab.host.meters import Meter, Repeated
 from perflab.host.placing import Placement
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
+from perflab.paths import foreign_dirs, make_importable
 from perflab.recordings import Reason, Remark
 from perflab.stacks.backend import Instance, Interrupted
 from perflab.stacks.plan import StackPlan
@@ -221,7 +222,7 @@ def from_written(written: Any) -> Any:
     """Return the instrument of a mapping ``{"kind": "module:Class", ...settings}``.
 
     Any other value is returned as it is. Raises ExperimentError where there is no such class below
-    ``perflab``, or the class is no instrument.
+    ``perflab`` or the user's systems, or the class is no instrument.
     """
     if not isinstance(written, Mapping):
         return written
@@ -230,7 +231,8 @@ def from_written(written: Any) -> Any:
     module, _, class_name = name.partition(":")
     try:
         # A plan is data and must not choose any code.
-        is_ours = module.startswith(f"{BELOW}.")
+        make_importable()
+        is_ours = module.partition(".")[0] in {BELOW, *(home.name for home in foreign_dirs())}
         kind = getattr(importlib.import_module(module), class_name) if is_ours else None
     except (ImportError, AttributeError) as error:
         raise ExperimentError(f"instrument '{name}': {error}") from None

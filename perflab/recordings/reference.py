@@ -1,8 +1,8 @@
 """The reference: runs that ship with the lab, for those who have not measured yet.
 
 Each is an archive in ``data/reference/``: the record and the trials of a run, without the rows of
-requests and of what came in streams, which verdicts and most figures do not need. An archive is
-unpacked when it is read for the first time.
+requests and of what came in streams: verdicts do not need them, and of the figures that do the
+tables are in the archive. An archive is unpacked when it is read for the first time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import lzma
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,14 +23,27 @@ from perflab.paths import reference_dir, state_dir
 from perflab.recordings.columns import STREAMED, TABLES
 from perflab.recordings.files import FILE, describe, sha256_of
 from perflab.recordings.run import Run
+from perflab.recordings.schema import FILE as RECORD
+from perflab.recordings.store import as_json
 
 SUFFIX = ".tar.xz"
+# Beside a packed run: the tables of figures that need rows of requests, as CSV; and an empty file
+# for the run of an experiment that has the defaults, where several ship.
+TABLES_OF_VIEWS, MAIN = "views", "main"
 DIGITS = 16
 
 
 def without_rows(run: Run, target: Path) -> Run:
-    """Copy a run to a new folder, without the rows of requests and of what came in streams."""
+    """Copy a run to a new folder, without the rows of requests and of what came in streams.
+
+    Nor does the copy say in which folder of its machine the interpreter was.
+    """
     shutil.copytree(run.path, target)
+    environment = {
+        name: value for name, value in run.record.environment.items() if name != "prefix"
+    }
+    record = run.record.model_copy(update={"environment": environment})
+    (target / RECORD).write_bytes(as_json(record))
     for kind in ("requests", *STREAMED):
         for table in target.glob(f"trials/*/{kind}.parquet"):
             pq.write_table(TABLES[kind].empty_table(), table)
@@ -39,11 +53,17 @@ def without_rows(run: Run, target: Path) -> Run:
     return Run(target)
 
 
-def pack(run: Run, folder: Path) -> Path:
-    """Write a run without those rows as an archive into ``folder``; return the archive's path."""
+def pack(run: Run, folder: Path, beside: Mapping[str, str] | None = None) -> Path:
+    """Write a run without those rows as an archive into ``folder``; return the archive's path.
+
+    ``beside`` are texts to put beside it, by their places in its folder.
+    """
     archive = folder / f"{run.run_id}{SUFFIX}"
     with tempfile.TemporaryDirectory() as place, tarfile.open(archive, "w:xz", preset=9) as packed:
         copy = without_rows(run, Path(place) / run.run_id)
+        for name, text in (beside or {}).items():
+            (copy.path / name).parent.mkdir(exist_ok=True)
+            (copy.path / name).write_text(text)
         packed.add(copy.path, run.run_id)
     return archive
 
@@ -54,6 +74,11 @@ def reference_runs() -> list[Run]:
     RecordingError names an archive that is damaged.
     """
     return [Run(_unpacked(archive)) for archive in sorted(reference_dir().glob(f"*{SUFFIX}"))]
+
+
+def is_main(run: Run) -> bool:
+    """Return whether a run of the reference is the one of its experiment with the defaults."""
+    return (run.path / MAIN).exists()
 
 
 def is_reference(run: Run) -> bool:

@@ -14,7 +14,7 @@ import pandas as pd
 from perflab.errors import RecordingError, RunNotFound
 from perflab.parameters import did_you_mean
 from perflab.recordings.display import plain
-from perflab.recordings.reference import reference_runs
+from perflab.recordings.reference import is_main, reference_runs
 from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
@@ -81,7 +81,7 @@ def _latest(root: Path, experiment: str) -> Run:
 
 
 def _shipped(experiment: str) -> Run:
-    """Return the run of the reference on an experiment, the one with most blocks of several."""
+    """Return the run of the reference on an experiment; of several that with the defaults."""
     runs = reference_runs()
     chosen = [run for run in runs if run.record.experiment == experiment]
     if not chosen:
@@ -90,7 +90,7 @@ def _shipped(experiment: str) -> Run:
             f"the reference has no run of '{experiment}'{did_you_mean(experiment, known)}; it has "
             f"{', '.join(known) or 'no runs'}"
         )
-    return _best(chosen).run
+    return _best([run for run in chosen if is_main(run)] or chosen).run
 
 
 def _folders(root: Path) -> list[Path]:

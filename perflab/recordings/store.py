@@ -62,7 +62,7 @@ class RunWriter:
     def begin(cls, folder: Path, record: RunRecord) -> RunWriter:
         """Begin a run in an empty folder, which the caller names when it is whole."""
         (folder / "trials").mkdir()
-        write_file(folder / "run.json", lambda file: file.write(_as_json(record)))
+        write_file(folder / "run.json", lambda file: file.write(as_json(record)))
         return cls(folder, record)
 
     @classmethod
@@ -81,7 +81,7 @@ class RunWriter:
         changed = RunRecord.model_validate({**fields, **changes})
         path = self.path / "run.json"
         with explained(path, "the record as it was before and all committed trials are readable"):
-            replace_file(path, _as_json(changed))
+            replace_file(path, as_json(changed))
         self.record = changed
 
     def commit_trial(
@@ -152,7 +152,8 @@ def _check_owner(root: Path) -> None:
         )
 
 
-def _as_json(record: RunRecord) -> bytes:
+def as_json(record: RunRecord) -> bytes:
+    """Return a record as the content of its file."""
     return record.model_dump_json(indent=2).encode() + b"\n"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,11 +66,7 @@ def _declared(run: Run) -> Sequence[View]:
 def _declared_by(system: str) -> Sequence[View]:
     if system not in systems.systems():
         return ()
-    module = f"{systems.__name__}.{system}.views"
-    if importlib.util.find_spec(module) is None:
-        return ()
-    declared: Sequence[View] = importlib.import_module(module).VIEWS
-    return declared
+    return systems.declared(system, "views", "VIEWS", View, ())
 
 
 def draw(run: Run, name: str) -> LabFigure:

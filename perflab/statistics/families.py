@@ -13,11 +13,11 @@ J. Cohen, Statistical Power Analysis, 2nd ed. 1988, chapter 2; D. J. Schuirmann,
 Biopharm. 15, 1987 (two one-sided tests).
 
 A direction, and a decision "different", need a p-value of at most 0.05 after adjustment over the
-claims of the run about one response, its family (``docs/verdicts.md``). Each response keeps its own
-rate of false discoveries (B. Efron, Ann. Appl. Stat. 2, 2008: classes that differ are corrected
-apart). Sizes are not corrected: at 8 blocks the signed-rank test has no interval above 99.2%, so
-intervals widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005) could judge no size
-with one effect among seven claims.
+claims of the run about one response, its family (``docs/explanation/verdicts.md``). Each response
+keeps its own rate of false discoveries (B. Efron, Ann. Appl. Stat. 2, 2008: classes that differ are
+corrected apart). Sizes are not corrected: at 8 blocks the signed-rank test has no interval above
+99.2%, so intervals widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005) could
+judge no size with one effect among seven claims.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The signed-rank test for runs that are looked at several times and may stop at any look.
 
-``docs/stopping.md`` has the method with its sources and simulations. Of runs between equal
-treatments that no earlier look ended, the exact signed-rank test of a look ends as many as its
-share of 5% allows. The inverted tests are repeated confidence intervals. The p-value of a look is
+``docs/explanation/verdicts.md`` has the method with its sources. Of runs between equal treatments
+that no earlier look ended, the exact signed-rank test of a look ends as many as its share of 5%
+allows. The inverted tests are repeated confidence intervals. The p-value of a look is
 the smallest error of all looks with which it would show a difference, and at most 0.05 exactly
 where the 95% interval excludes no effect. What a look leaves of its share goes to no other look, so
 that a larger error never ends fewer runs at any look. A block that lacks a side leaves its look

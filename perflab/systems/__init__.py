@@ -5,7 +5,8 @@ The lab finds the parts of a system by name: ``experiments/``, ``responses.py``,
 CONTRIBUTING.md).
 
 ``PERFLAB_SYSTEMS`` (separated as in ``PATH``) or ``perflab.toml`` names folders with further
-systems; they too are imported as ``perflab.systems.<name>``.
+systems. They are packages of the user's project: ``perflab_experiments/checkout`` is imported as
+``perflab_experiments.checkout``.
 
 Load workers import users' scripts from this package, so its functions import what only they need.
 """
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from perflab.errors import ExperimentError, ParameterError
 from perflab.parameters import did_you_mean
-from perflab.paths import foreign_dirs
+from perflab.paths import foreign_dirs, make_importable
 
 if TYPE_CHECKING:
     from perflab.recordings import Response
@@ -33,20 +34,49 @@ if TYPE_CHECKING:
 
 Declared = TypeVar("Declared")
 
-__path__ += map(str, foreign_dirs())
+# Folders of systems, the lab's own first, and the package as which each is imported.
+HOMES = {Path(__file__).parent: __name__, **{home: home.name for home in foreign_dirs()}}
+make_importable()
 
 
 def systems() -> list[str]:
     """Return the names of all systems."""
-    return sorted({module.name for module in pkgutil.iter_modules(__path__) if module.ispkg})
+    return sorted(_folders())
 
 
 def folder_of(system: str) -> Path:
-    """Return a system's folder: the first with its name on the path."""
-    spec = importlib.util.find_spec(f"{__name__}.{system}")
-    if spec is None or not spec.submodule_search_locations:
-        raise ParameterError("system", [f"no system '{system}'{did_you_mean(system, systems())}"])
-    return Path(spec.submodule_search_locations[0])
+    """Return a system's folder: the first with its name."""
+    folders = _folders()
+    if system not in folders:
+        raise ParameterError("system", [f"no system '{system}'{did_you_mean(system, folders)}"])
+    return folders[system]
+
+
+def package_of(system: str) -> str:
+    """Return the name by which a system is imported.
+
+    ExperimentError where another package hides the folder that the system is in.
+    """
+    home = folder_of(system).parent
+    package = HOMES[home]
+    try:
+        found = list(importlib.import_module(package).__path__)
+    except (ImportError, AttributeError):
+        found = []
+    if not home.name.isidentifier() or str(home) not in found:
+        raise ExperimentError(
+            f"{home}: the name '{package}' is that of another module, or cannot be one; give the "
+            "folder another name, of letters, digits and _"
+        )
+    return f"{package}.{system}"
+
+
+def _folders() -> dict[str, Path]:
+    folders: dict[str, Path] = {}
+    for home in HOMES:
+        for place in home.glob("*/__init__.py"):
+            folders.setdefault(place.parent.name, place.parent)
+    return folders
 
 
 def names() -> list[str]:
@@ -77,7 +107,7 @@ def experiment(name: str) -> Experiment:
         The experiment's module is wrong; the message names the file and the fault.
     """
     system = system_of(name)
-    place = f"{__name__}.{system}.experiments.{name}"
+    place = f"{package_of(system)}.experiments.{name}"
     declaration = getattr(_imported(place), "EXPERIMENT", None)
     fault = _fault(declaration, name)
     if fault:
@@ -124,8 +154,7 @@ def declared(
     ExperimentError
         The module is wrong, or the declared objects are of another kind.
     """
-    place = f"{__name__}.{system}.{module}"
-    folder_of(system)
+    place = f"{package_of(system)}.{module}"
     if importlib.util.find_spec(place) is None:
         return otherwise
     objects = getattr(_imported(place), name, None)

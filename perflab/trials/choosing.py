@@ -1,9 +1,10 @@
 """Choose the design of a run and the length of its slices by the response times.
 
 Every treatment gets a short load before the first block, and slices are as short as its responses
-allow (docs/designs.md): requests in flight at the end of a slice must be able to end in the gap,
-and every user must send several times, or the trial measures only how slices begin. Where that load
-shows that the client would be the limit of a closed loop, the run ends before its first block.
+allow (docs/explanation/designs.md): requests in flight at the end of a slice must be able to end
+in the gap, and every user must send several times, or the trial measures only how slices begin.
+Where that load shows that the client would be the limit of a closed loop, the run ends before its
+first block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a block is measured: one trial after the other, or in slices that take turns.
 
 In slices the services of all treatments of a block run, and a trial's load is sent in windows only.
-``docs/designs.md`` tells what slices gain, and their biases.
+``docs/explanation/designs.md`` tells what slices gain, and their biases.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_of_the_differences_shown_for_one_response_at_most_one_in_twenty_is_fals
 
 
 def test_the_page_in_the_documentation_is_what_this_code_finds() -> None:
-    text = (project_root() / "docs" / "what-the-lab-can-resolve.md").read_text()
+    text = (project_root() / "benchmarks" / "results" / "resolution.md").read_text()
     (row,) = as_shares(power_table([0.05], [0.05], [8])).to_dict("records")
     line = next(line for line in text.splitlines() if line.startswith("| 5.0% | 5% |"))
     assert row["8 blocks"] in line

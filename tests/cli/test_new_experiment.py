@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from perflab import paths
 from perflab.cli.scaffold import lay_out
 from perflab.errors import ParameterError
 from perflab.host import facts
 from perflab.host.placing import placement
 from perflab.paths import FOREIGN, foreign_dirs, foreign_system, notebook_file, project_root
+from perflab.project import FILE, TEXT, project, project_file
 from perflab.recordings import check_same
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.trials.conductor import new_record
@@ -64,7 +64,6 @@ def test_the_files_of_an_experiment_are_clean_by_the_rules_of_the_lab(here: Path
         ("synchronous_commit", "taken by an experiment"),
         ("chat", "taken by a system"),
         ("echo", "taken by a service"),
-        ("responses", "perflab.systems itself"),
         ("there", "exists; choose another name"),
     ],
 )
@@ -146,9 +145,12 @@ def test_files_know_their_system_and_notebooks_are_found(
     ("text", "expected"),
     [
         ("[experiments", "cannot be read"),
-        ("[experiment]\nfolders = []\n", "something else"),
-        ('[experiments]\nfolders = "x"\n', "something else"),
-        ("[experiments]\nfolders = [1]\n", "something else"),
+        ("[experiment]\nfolders = []\n", r"\[experiment\] has no meaning; there are: results, exp"),
+        ("results = 1\n", r"results must be a table: \[results\]"),
+        ("[results]\nrun = 'x'\n", r"run of \[results\] has no meaning; there are: runs, figures"),
+        ("[results]\nruns = ['x']\n", 'runs of .* must be a folder, as "perflab-runs"'),
+        ('[experiments]\nfolders = "x"\n', "must be a list of folders"),
+        ("[experiments]\nfolders = [1]\n", "must be a list of folders"),
         ('[experiments]\nfolders = ["nowhere"]\n', "is no folder; make it"),
     ],
 )
@@ -156,21 +158,21 @@ def test_a_faulty_file_is_named_with_its_fault(
     text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / paths.NAME).write_text(text)
+    (tmp_path / FILE).write_text(text)
     with pytest.raises(ParameterError, match=expected) as caught:
-        paths.folders_named()
-    assert str(tmp_path / paths.NAME) in str(caught.value)
+        project()
+    assert str(tmp_path / FILE) in str(caught.value)
 
 
 def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    file = tmp_path / paths.NAME
-    file.write_text(paths.text())
-    assert paths.user_file() == file
+    file = tmp_path / FILE
+    file.write_text(TEXT)
+    assert project_file() == file
     file.chmod(0o646)
     with pytest.raises(ParameterError, match="chmod go-w"):
-        paths.user_file()
+        project_file()
     os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
-    assert paths.user_file() is None
+    assert project_file() is None

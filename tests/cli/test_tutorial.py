@@ -1,4 +1,4 @@
-"""The commands of docs/own-experiment.md, executed in an empty folder."""
+"""The commands of the tutorials, executed in an empty folder."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ import pytest
 
 from perflab.paths import project_root
 
-TEXT = (project_root() / "docs" / "own-experiment.md").read_text()
+DOCS = project_root() / "docs"
+EXPERIMENT = (DOCS / "how-to" / "own-experiment.md").read_text()
+SERVICE = (DOCS / "tutorial" / "own-service.md").read_text()
+NOTEBOOK = (DOCS / "tutorial" / "study-notebook.md").read_text()
 TIMEOUT_S = 800
+# What makes a tutorial short enough for a test.
+SHORTER = {
+    # Two blocks come to a verdict as well, if to an undecided one.
+    "blocks=6": "blocks=2",
+    "perflab duel ": "perflab duel --blocks 3 --duration 0.5 --warmup 0.2 ",
+}
 
 pytestmark = pytest.mark.timeout(TIMEOUT_S + 60)
-
-
-def section(title: str) -> str:
-    """Return the text below a heading."""
-    return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def blocks(language: str, text: str) -> list[str]:
@@ -31,26 +35,26 @@ def blocks(language: str, text: str) -> list[str]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """An empty folder with the service of the tutorial, that services may read."""
+    """An empty folder that services may read."""
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
-    for name, language in (("app.py", "python"), ("service.toml", "toml")):
-        (text,) = blocks(language, TEXT)
-        (tmp_path / name).write_text(text)
     return tmp_path
 
 
-def executed(here: Path, *titles: str) -> str:
-    """Execute the commands of sections; return what they print."""
-    script = "\n".join(block for title in titles for block in blocks("sh", section(title)))
-    # Two blocks come to a verdict as well, if to an undecided one.
-    script = script.replace("blocks=6", "blocks=2")
+def executed(here: Path, text: str) -> str:
+    """Execute all commands of a tutorial beside its files; return what they print."""
+    for name, language in (("app.py", "python"), ("service.toml", "toml")):
+        for content in blocks(language, text):
+            (here / name).write_text(content)
+    script = "\n".join(blocks("sh", text))
+    for words, fewer in SHORTER.items():
+        script = script.replace(words, fewer)
     extra = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PERFLAB_RUNS": str(here / "runs"),
-        "PERFLAB_FIGURES": str(here / "figures"),
         "COLUMNS": "200",
-    }
+        **{f"GIT_{role}_{what}": "tutorial@localhost"
+           for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }  # fmt: skip
     child = subprocess.Popen(
         ["bash", "-euc", script], cwd=here, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, start_new_session=True, env={**os.environ, **extra},
@@ -66,16 +70,35 @@ def executed(here: Path, *titles: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_example_and_then_ones_own_service_come_to_a_verdict_and_a_figure(
+def test_an_experiment_and_then_ones_own_service_come_to_a_verdict_and_a_figure(
     here: Path,
 ) -> None:
-    output = executed(here, "The example", "Your own service")
+    output = executed(here, EXPERIMENT)
     assert "with a delay of 4 ms answers take longer than with 2 ms" in output
     assert "2 passed" in output
     assert "of 2 trials valid" in (here / "done.ipynb").read_text()
     assert len(list((here / "figures").glob("*checkout_speed*/effect.svg"))) >= 2
 
 
-def test_no_command_of_the_tutorial_is_left_out() -> None:
-    counts = [len(blocks("sh", section(title))) for title in ("The example", "Your own service")]
-    assert sum(counts) == len(blocks("sh", TEXT)) > 0
+@pytest.mark.slow
+def test_two_commits_of_a_service_come_to_a_verdict_and_a_page(here: Path) -> None:
+    output = executed(here, SERVICE)
+    assert re.search(r"new is (not decided|\d+% slower)", output), output
+    assert len(list((here / "perflab-runs").glob("*custom_service*/run.json"))) == 1
+    assert "perflab:begin custom_service" in (here / "design" / "custom_service.md").read_text()
+    assert "perflab-runs/" in (here / ".gitignore").read_text()
+    tracked = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=here, capture_output=True, text=True, check=True
+    )
+    assert "perflab-runs" not in tracked.stdout
+
+
+@pytest.mark.slow
+def test_the_notebook_of_a_study_is_copied_and_its_claims_are_told(here: Path) -> None:
+    output = executed(here, NOTEBOOK)
+    assert (here / "sync_vs_async.ipynb").is_file()
+    assert "asyncpg gives about 1.5 times the throughput" in output
+
+
+def test_no_tutorial_is_without_commands() -> None:
+    assert all(blocks("sh", text) for text in (EXPERIMENT, SERVICE, NOTEBOOK))

@@ -44,8 +44,7 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "br": ("br", lambda data: bytes(pa.Codec("brotli").compress(data))),
     "zstd": ("zstd", lambda data: bytes(pa.Codec("zstd").compress(data))),
 }
-NAMES = [name for name, (named, _) in PACKED.items() if named not in ("br", "zstd")]
-NAMES += [name for name in ("br", "zstd") if encodings._library(name) is not None]
+NAMES = list(PACKED)
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -59,7 +58,7 @@ def test_what_was_packed_is_unpacked_in_any_pieces_and_a_part_of_it_is_no_body(
     pieces = (packed[at : at + piece] for at in range(0, len(packed), piece))
     assert b"".join(out for part in pieces for out in unpacker.take(part)) == content
     assert unpacker.problem is None
-    if name != "of two members":
+    if name != "of two members" and len(packed) > 1:
         cut = data.draw(st.integers(1, len(packed) - 1))
         assert unpacked(packed[:cut], in_order([encoding]))[1]
 

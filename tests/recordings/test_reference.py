@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 import perflab
 from perflab.cli import app
 from perflab.errors import ParameterError, RecordingError, RunNotFound
+from perflab.figures.view import to_csv
 from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, is_reference, pack, reference_runs
+from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, Entry, ledger, reference_table, shown_ledger
 from perflab.systems import experiment
 from tests.support.synthetic import write_run
@@ -43,6 +45,29 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     pack(run, tmp_path / "reference")
     reference_table().to_csv(tmp_path / "reference" / LEDGER_FILE, index=False)
     return run
+
+
+def test_a_figure_that_needs_requests_is_drawn_from_the_table_that_ships(tmp_path: Path) -> None:
+    run = measured(tmp_path / "whole", "shipped", blocks=2)
+    (view,) = (view for view in views_of(run) if view.name == "latency_ecdf")
+    table = to_csv(view.shown(run))
+    folder = tmp_path / "reference"
+    folder.mkdir()
+    pack(run, folder, {"views/latency_ecdf.csv": table})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERFLAB_REFERENCE", str(folder))
+        (shipped,) = reference_runs()
+    assert "requests" in shipped.missing
+    assert to_csv(view.shown(shipped)) == table
+
+
+def test_of_several_runs_that_ship_the_one_with_the_defaults_is_shown(
+    tmp_path: Path, shipped: Run
+) -> None:
+    main = measured(tmp_path / "elsewhere", "main", blocks=6)
+    pack(main, tmp_path / "reference", {"main": ""})
+    assert shipped.record.blocks > main.record.blocks
+    assert perflab.open_run(f"reference:{NAME}").run_id == "main"
 
 
 def judged() -> Entry:

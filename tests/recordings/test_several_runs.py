@@ -74,7 +74,7 @@ def test_every_trial_of_every_run_has_a_row_with_the_run_it_is_of() -> None:
 def test_the_lines_of_the_page_draw_a_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (project_root() / "docs" / "history.md").read_text()
+    page = (project_root() / "docs" / "how-to" / "history.md").read_text()
     (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")

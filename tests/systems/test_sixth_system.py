@@ -49,12 +49,12 @@ class Elsewhere:
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
     place = tmp_path_factory.mktemp("elsewhere")
-    shutil.copytree(SIXTH, place / "systems", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SIXTH, place / "sixth", ignore=shutil.ignore_patterns("__pycache__"))
     # Services may run as another user, who must be able to read the path.
     for folder in (place, *place.parents[:2]):
         folder.chmod(0o755)
     variables = {
-        "PERFLAB_SYSTEMS": str(place / "systems"),
+        "PERFLAB_SYSTEMS": str(place / "sixth"),
         "PERFLAB_RUNS": str(place / "runs"),
         "PERFLAB_FIGURES": str(place / "figures"),
         "COLUMNS": "200",

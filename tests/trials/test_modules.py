@@ -45,15 +45,17 @@ BROKEN = {
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Make a temporary folder whose modules count as experiments, too."""
-    monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(tmp_path)])
+    home = tmp_path / "own_experiments"
+    monkeypatch.setattr(systems, "HOMES", {**systems.HOMES, home: home.name})
+    monkeypatch.syspath_prepend(str(tmp_path))
     before = set(sys.modules)
-    experiments = tmp_path / "foreign" / "experiments"
+    experiments = home / "foreign" / "experiments"
     experiments.mkdir(parents=True)
     for package in (experiments.parent, experiments):
         (package / "__init__.py").touch()
     yield experiments
     for name in set(sys.modules) - before:
-        if name.startswith("perflab.systems."):
+        if name.startswith(("perflab.systems.", "own_experiments")):
             del sys.modules[name]
     importlib.invalidate_caches()
 

@@ -24,6 +24,7 @@ from perflab.load.users import User, actions
 from perflab.load.workers.timer import CpuWindow, Timer
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Connections, Request
+from perflab.paths import make_importable
 
 STOP_TIMEOUT_S = 5.0
 # How often open WebSockets are looked after.
@@ -47,6 +48,7 @@ def find(script: str) -> type[User]:
             sys.modules[Path(place).stem] = module
             spec.loader.exec_module(module)
         else:
+            make_importable()
             module = importlib.import_module(place)
     except Exception as error:  # whatever the user's module raises is told to the user
         raise ParameterError("script", [f"{place}: {type(error).__name__}: {error}"]) from None

@@ -120,7 +120,7 @@ def format_of(path: Path, text: str, tool: str = "") -> Format:
         if re.match(begin, text.lstrip()):
             raise refused(path, 1, f"perflab does not import {what}")
     problem = f"it is no output of {', '.join(TOOLS)} that perflab imports"
-    raise refused(path, 1, f"{problem}; docs/import.md lists the outputs, --tool names one")
+    raise refused(path, 1, f"{problem}; docs/how-to/import.md lists the outputs, --tool names one")
 
 
 EXPERIMENT = "imported"

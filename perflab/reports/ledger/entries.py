@@ -160,6 +160,11 @@ class AnsweringRun:
         findings = evaluate(self.selected.run)
         return [finding for finding in findings if _question(finding.contrast) in today]
 
+    @property
+    def treatments(self) -> set[str]:
+        """The names of the run's treatments."""
+        return {item.name for item in self.selected.run.record.treatments}
+
     @cached_property
     def views(self) -> Mapping[str, View]:
         """The views that suit the run, by name."""
@@ -280,14 +285,16 @@ def _by_contrast(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
 
 
 def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
-    answer, system = row.answer, plan_of(row.answer).system
+    answer, plan = row.answer, plan_of(row.answer)
+    system, planned = plan.system, {item.name for item in plan.treatments}
     answering = _by_weight(runs, answer)
     if answering:
         check_view(answer, system)
     for run in answering:
         if answer.claim and (entry := run.by_claim(row)):
             return entry
-        if not answer.claim and answer.view in run.views:
+        # A figure shows what was published only if it has the treatments that are in question.
+        if not answer.claim and answer.view in run.views and planned <= run.treatments:
             words = f"perflab.draw(run, '{answer.view}')"
             return Entry(row, SHOWN, words, run_id=run.selected.run.run_id)
     return Entry(row, UNMEASURED, answer.command)

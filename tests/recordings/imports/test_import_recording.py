@@ -142,7 +142,7 @@ def refusal(path: Path) -> str:
         ("Summary:\n".encode("utf-16"), "save it as UTF-8"),
         (b"{}", "it is no output of"),
         (b"[1, 2, 3]", "it is no output of"),
-        (b"hello\n", "docs/import.md lists"),
+        (b"hello\n", "docs/how-to/import.md lists"),
         (b"timeStamp,elapsed,label\n1,2,a\n", "JTL of JMeter; 'jmeter -g"),
         (b'<?xml version="1.0"?>\n<testResults version="1.2">\n', "'perflab duel' measures"),
         (b'{"type":"Metric","data":{},"metric":"http_reqs"}\n', "k6 with --out csv=FILE"),

@@ -16,7 +16,7 @@ from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, r
 from perflab.reports.ledger.shown import count_table, headline
 from perflab.sweeps.cells import open_sweep
 from tests.reports.ledger.conftest import Bring, Write
-from tests.support.synthetic import NO_WRITE, ON_AND_OFF
+from tests.support.synthetic import NO_WRITE, ON_AND_OFF, Planted
 from tests.systems.planned import plan_of
 
 EFFECT = "published effects / synchronous_commit off against on / throughput_change"
@@ -122,12 +122,28 @@ def test_the_run_with_most_blocks_speaks(write: Write) -> None:
     assert entry().run_id == "longer"
 
 
+PLANNED = [
+    Planted({"database_write": "yes", "synchronous_commit": "on"}, 1.0),
+    Planted({"database_write": "yes", "synchronous_commit": "off"}, 1.6),
+    NO_WRITE,
+]
+
+
 def test_a_view_is_shown_and_not_judged(write: Write, bring: Bring) -> None:
-    write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
+    write("measured", treatments=PLANNED)
     bring("result,view synchronous_commit: throughput")
     (result,) = ledger("own")
     assert (result.outcome, result.run_id) == ("shown, not judged", "measured")
     assert not result.judged
+
+
+def test_a_run_without_the_treatments_in_question_does_not_show_them(
+    write: Write, bring: Bring
+) -> None:
+    write("measured", treatments=PLANNED[:2])
+    bring("result,view synchronous_commit: throughput")
+    (result,) = ledger("own")
+    assert (result.outcome, result.why) == ("not measured yet", "perflab run synchronous_commit")
 
 
 def test_a_claim_that_a_view_judges_has_a_verdict_like_any_other(write: Write) -> None:

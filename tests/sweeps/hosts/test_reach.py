@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from shutil import which
 import pytest
 
 from perflab.errors import ClusterError
-from perflab.sweeps.hosts.dispatch import FAILURES
+from perflab.sweeps.hosts.dispatch import FAILURES, answering
 from perflab.sweeps.hosts.worker import own_address, serve
 from tests.stacks.asking import wait_until
 from tests.sweeps.hosts.hosts import DASK
@@ -93,6 +94,32 @@ def test_a_worker_whose_address_leads_nowhere_gets_no_cell_and_is_named(tmp_path
         f"hidden gets no cell: the scheduler does not reach its worker at tcp://{HIDDEN}"
     )
     assert "--listen" in remark
+
+
+def test_a_worker_whose_address_leads_to_another_worker_gets_no_cell() -> None:
+    from distributed import Client, Scheduler, Worker
+
+    async def asked() -> tuple[list[str], list[str]]:
+        quiet = {"host": "127.0.0.1", "port": 0, "dashboard": False}
+        async with (
+            Scheduler(**quiet) as own,
+            Scheduler(**quiet) as other,
+            Worker(other.address, host="127.0.0.1", nthreads=1) as another,
+            Worker(
+                own.address, host="127.0.0.1", nthreads=1, name="near",
+                contact_address=another.address,
+            ),
+        ):  # fmt: skip
+
+            def ask() -> tuple[list[str], list[str]]:
+                with Client(own.address, set_as_default=False) as client:
+                    return answering(client)
+
+            return await asyncio.to_thread(ask)
+
+    reached, (remark,) = asyncio.run(asked())
+    assert reached == []
+    assert remark.startswith("near gets no cell")
 
 
 def test_a_worker_announces_the_address_by_which_it_reaches_the_scheduler() -> None:

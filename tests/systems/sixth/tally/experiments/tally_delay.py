@@ -1,8 +1,8 @@
 """How much does a delay cost a service that takes in bodies?"""
 
-from perflab.systems.tally.stacks import stack
-from perflab.systems.tally.taking import Taken
 from pydantic import Field
+from sixth.tally.stacks import stack
+from sixth.tally.taking import Taken
 
 from perflab.instruments import STANDARD
 from perflab.load.workload import ClosedLoop, Request, Workload

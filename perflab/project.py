@@ -1,0 +1,131 @@
+"""A user's project: the folder of a ``perflab.toml``, and where its results and experiments are."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perflab.errors import ParameterError
+
+FILE = "perflab.toml"
+RESULTS = {"runs": "perflab-runs", "figures": "figures", "sweeps": "perflab-sweeps"}
+EXPERIMENTS = "perflab_experiments"
+TEXT = f"""\
+# A project of perflab. What is left out has the value shown; folders are relative to this file.
+[results]
+{"".join(f'# {name} = "{folder}"' + chr(10) for name, folder in RESULTS.items())}
+[experiments]
+# folders = ["{EXPERIMENTS}"]
+"""
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folders of a project, all absolute: of results by kind, and those that hold systems."""
+
+    file: Path
+    results: Mapping[str, Path]
+    experiments: tuple[Path, ...]
+
+
+def project() -> Project | None:
+    """Return the project of the working folder, by the nearest ``perflab.toml`` in it or above.
+
+    ParameterError names what in the file is wrong.
+    """
+    file = project_file()
+    if file is None:
+        return None
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError(str(file), [f"cannot be read: {error}"]) from None
+    problems = _problems(content)
+    if problems:
+        raise ParameterError(str(file), problems)
+    places = {
+        name: _place(file, content.get("results", {}).get(name, default))
+        for name, default in RESULTS.items()
+    }
+    named = content.get("experiments", {}).get("folders")
+    folders = tuple(_place(file, each) for each in ([EXPERIMENTS] if named is None else named))
+    missing = [each for each in folders if not each.is_dir()]
+    if missing and named is not None:
+        way_out = "is no folder; make it, or take it off the list"
+        raise ParameterError(str(file), [f"folders: {each} {way_out}" for each in missing])
+    return Project(file, places, tuple(each for each in folders if each.is_dir()))
+
+
+def project_file() -> Path | None:
+    """Return the nearest ``perflab.toml``, in the working folder or above it.
+
+    The file names folders whose modules are executed. So a file counts only if it belongs to this
+    user or to root: one that a stranger put into ``/tmp`` is passed over. One of this user that
+    others can change raises a ParameterError.
+    """
+    try:
+        begin = Path.cwd().resolve()
+    except FileNotFoundError:  # the working folder was deleted
+        return None
+    for folder in (begin, *begin.parents):
+        if (folder / FILE).is_file() and _is_trusted(folder / FILE):
+            return folder / FILE
+    return None
+
+
+def _is_trusted(file: Path) -> bool:
+    facts = file.stat()
+    if facts.st_uid not in (0, os.getuid()):
+        return False
+    # Many users are alone in their group, and by default their group may write their files.
+    others_may_write = (
+        stat.S_IWOTH if facts.st_gid in (0, os.getgid()) else stat.S_IWOTH | stat.S_IWGRP
+    )
+    if facts.st_mode & others_may_write:
+        way_out = f"it names modules that are executed; 'chmod go-w {file}' keeps it yours"
+        raise ParameterError(str(file), [f"others can write to it: {way_out}"])
+    return True
+
+
+def _place(file: Path, name: str) -> Path:
+    return (file.parent / Path(name).expanduser()).resolve()
+
+
+def _problems(content: Mapping[str, object]) -> list[str]:
+    """Return in sentences what a file holds that has no meaning."""
+    tables: dict[str, Mapping[str, object]] = {
+        "results": RESULTS,
+        "experiments": {"folders": [EXPERIMENTS]},
+    }
+    problems = []
+    for table, values in content.items():
+        known = tables.get(table)
+        if known is None:
+            problems.append(f"[{table}] has no meaning; there are: {_listed(tables)}")
+        elif not isinstance(values, dict):
+            problems.append(f"{table} must be a table: [{table}]")
+        else:
+            problems += [
+                f"{key} of [{table}] {fault}"
+                for key, value in values.items()
+                if (fault := _fault(value, key, known))
+            ]
+    return problems
+
+
+def _fault(value: object, key: str, known: Mapping[str, object]) -> str:
+    """Return what is wrong with a value, or an empty string."""
+    if key not in known:
+        return f"has no meaning; there are: {_listed(known)}"
+    if isinstance(known[key], str):
+        return "" if isinstance(value, str) and value else f'must be a folder, as "{known[key]}"'
+    are_folders = isinstance(value, list) and all(isinstance(each, str) and each for each in value)
+    return "" if are_folders else f'must be a list of folders, as ["{EXPERIMENTS}"]'
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(names)
