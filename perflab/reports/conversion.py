@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ TYPST = """\
 # The largest picture of a page, in inches; it leaves room for the caption below.
 IMAGE = re.compile(r"!\[.*?\]\(<(.+?)>\)")
 WIDEST_IN, TALLEST_IN = 6.0, 7.6
+# The letters of a column's longest cell, for its share of a table's width.
+FEWEST_LETTERS, MOST_LETTERS = 6, 40
 SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -69,8 +72,37 @@ def check_installed(formats: list[str]) -> None:
 def docx(text: str, folder: Path) -> bytes:
     """Return sections as a Word document; links to pictures are relative to ``folder``."""
     target = folder / "document.docx"
-    _convert(_sized(text, folder), "docx", folder, target)
+    document = json.loads(_convert(_sized(text, folder), "json", folder))
+    for each in _elements(document["blocks"]):
+        if each["t"] == "Table":
+            _fit_columns(each["c"])
+    _convert(json.dumps(document), "docx", folder, target, "json")
     return target.read_bytes()
+
+
+def _fit_columns(table: list[Any]) -> None:
+    """Give the columns of a table widths by their longest cells; pandoc gives all the same."""
+    _, _, columns, head, bodies, _ = table
+    rows = [*head[1], *(row for body in bodies for row in body[3])]
+    lengths = [
+        max(
+            len("".join(each["c"] for each in _elements(cell) if each["t"] == "Str")) for cell in of
+        )
+        for of in zip(*(row[1] for row in rows), strict=True)
+    ]
+    lengths = [min(max(length, FEWEST_LETTERS), MOST_LETTERS) for length in lengths]
+    for column, length in zip(columns, lengths, strict=True):
+        column[1] = {"t": "ColWidth", "c": length / sum(lengths)}
+
+
+def _elements(part: Any) -> Iterator[dict[str, Any]]:
+    """Yield all elements of a part of a document of pandoc, outer ones first."""
+    if isinstance(part, dict):
+        if "t" in part:
+            yield part
+        part = list(part.values())
+    for inner in part if isinstance(part, list) else ():
+        yield from _elements(inner)
 
 
 def pdf(text: str, folder: Path, title: str) -> bytes:
@@ -116,10 +148,12 @@ def _size(path: Path) -> tuple[float, float]:
         return float(picture.width), float(picture.height)
 
 
-def _convert(text: str, to: str, folder: Path, target: Path | None = None) -> str:
+def _convert(
+    text: str, to: str, folder: Path, target: Path | None = None, reader: str = READER
+) -> str:
     import pypandoc
 
-    words = [pypandoc.get_pandoc_path(), "--from", READER, "--to", to, "--wrap=preserve"]
+    words = [pypandoc.get_pandoc_path(), "--from", reader, "--to", to, "--wrap=preserve"]
     # Pandoc may read only this folder, and fetch nothing.
     words += ["--sandbox"] if target is None else ["--resource-path", str(folder)]
     words += [] if target is None else ["--output", str(target)]

@@ -67,6 +67,14 @@ def test_page_pdf_and_word_hold_their_pictures_and_fetch_nothing(exported) -> No
         assert len([name for name in archive.namelist() if name.startswith("word/media/")]) == 9
 
 
+def test_columns_of_word_are_as_wide_as_their_cells_need(tmp_path) -> None:
+    text = "| claim | n |\n| --- | --- |\n| asyncpg is faster than psycopg2 | 8 |\n"
+    with zipfile.ZipFile(io.BytesIO(conversion.docx(text, tmp_path))) as archive:
+        document = archive.read("word/document.xml").decode()
+    claim, number = map(int, re.findall(r'<w:gridCol w:w="(\d+)"', document))
+    assert 3 < claim / number < 6
+
+
 def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
     for name, size in (("tall.png", (720, 1400)), ("wide.png", (720, 500))):
         Image.new("RGB", size).save(tmp_path / name)
