@@ -86,3 +86,16 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
         AssertionError, match=r"papermill is not installed: pip install 'perflab\[lab\]'"
     ):
         call(perflab, "lab", cwd=here, **state)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize(
+    "platform", ["x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin"]
+)
+def test_every_pinned_package_has_a_wheel_for(python: str, platform: str, tmp_path: Path) -> None:
+    call(
+        installer.uv(), "pip", "install", "--dry-run", "--no-deps", "--only-binary", ":all:",
+        "--target", str(tmp_path), "--python-version", python, "--python-platform", platform,
+        "--requirements", str(project_root() / "requirements.lock"), cwd=tmp_path,
+    )  # fmt: skip
