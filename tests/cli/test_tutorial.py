@@ -18,6 +18,8 @@ EXPERIMENT = (DOCS / "how-to" / "own-experiment.md").read_text()
 SERVICE = (DOCS / "tutorial" / "own-service.md").read_text()
 NOTEBOOK = (DOCS / "tutorial" / "study-notebook.md").read_text()
 TIMEOUT_S = 800
+# Where tests have their results.
+RESULTS = {f"PERFLAB_{name}" for name in ("RUNS", "FIGURES", "SWEEPS", "REFERENCE")}
 # What makes a tutorial short enough for a test.
 SHORTER = {
     # Two blocks come to a verdict as well, if to an undecided one.
@@ -50,11 +52,7 @@ def executed(here: Path, text: str) -> str:
     for words, fewer in SHORTER.items():
         script = script.replace(words, fewer)
     # Results go where the tutorial says.
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("PERFLAB_RUNS", "PERFLAB_FIGURES", "PERFLAB_SWEEPS")
-    }
+    kept = {name: value for name, value in os.environ.items() if name not in RESULTS}
     extra = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "200",
