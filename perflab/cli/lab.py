@@ -143,7 +143,8 @@ def _way_out(run: Run, blocks: int) -> str:
 def _links(answers: Sequence[Answered]) -> list[str]:
     """Write the page of answers, and return where it is and what to do next."""
     from perflab.host.files import replace_file
-    from perflab.paths import figures_dir
+    from perflab.paths import figures_dir, is_checkout
+    from perflab.project import project
     from perflab.reports.answer_page import answer_page
 
     folder = figures_dir() / PAGE_FOLDER
@@ -151,8 +152,11 @@ def _links(answers: Sequence[Answered]) -> list[str]:
     answered = [(answer, notebook) for _, notebook, of_run in answers for answer in of_run]
     page = folder / "index.html"
     replace_file(page, answer_page("What the lab found", answered, folder).encode())
-    notebooks = " ".join(notebook.stem for _, notebook, _ in answers)
-    return [f"Look at  {named_here(page)}", f"Next     make notebook   ({notebooks})"]
+    notebooks = [notebook.stem for _, notebook, _ in answers]
+    # A wheel has no Makefile.
+    is_here = is_checkout() and project() is None
+    opened = "make notebook" if is_here else f"perflab new notebook {notebooks[0]}"
+    return [f"Look at  {named_here(page)}", f"Next     {opened}   ({' '.join(notebooks)})"]
 
 
 def main_job_values(
