@@ -66,6 +66,12 @@ def variant_sentences(run: Run) -> list[str]:
     return [*other_answers(run), *answers, *notes(run, pairs)]
 
 
+def variants_answer(run: Run) -> str:
+    """Return the answer of a run of two variants in one line; of more of them, nothing."""
+    pairs = pairs_of(evaluate(run), (), ())
+    return answer(pairs[0]) if len(pairs) == 1 else ""
+
+
 def other_answers(run: Run) -> list[str]:
     """Return a sentence for each variant that does not give the baseline's answer.
 

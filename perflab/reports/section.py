@@ -19,6 +19,7 @@ from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
 from perflab.recordings import Run
 from perflab.reports.cells import cell, to_markdown
+from perflab.reports.duels import are_variants, variants_answer
 from perflab.reports.figures import views_of
 from perflab.reports.findings import (
     ADJUSTED,
@@ -133,7 +134,7 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     Its heading is the answer to the run's first question, or else the run's title.
     """
     record, answers = run.record, answers_of(run)
-    title = record.title
+    title = (variants_answer(run) if are_variants(run) else "") or record.title
     if answers:
         title = f"{_capitalized(answers[0].question)} {_capitalized(answers[0].text)}"
     why, limits = next(_changes(run), ""), _limits(run)

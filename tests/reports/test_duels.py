@@ -21,6 +21,7 @@ from perflab.cli.outputs import print_table
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
 from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
+from perflab.reports.section import page_text
 from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
 from perflab.systems.custom.responses import RESPONSES
@@ -242,6 +243,10 @@ def test_a_duel_says_first_that_its_variants_give_different_answers(
     told = f"new and old give different answers: {expected}. They may not do the same work."
     assert other_answers(duel_of_two) == ([told] if expected else [])
     assert variant_sentences(duel_of_two)[0].startswith(told if expected else "new is 36% slower")
+
+
+def test_the_heading_of_a_duels_section_is_its_answer(duel_of_two: Run) -> None:
+    assert page_text(duel_of_two).startswith("# new is 36% slower [")
 
 
 def test_where_nothing_is_published_the_table_of_a_run_names_no_published_number(
