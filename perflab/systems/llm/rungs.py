@@ -68,19 +68,27 @@ SETS: dict[str, dict[str, Rung]] = {
 }
 
 
-def few_files(version: str, limit: int) -> str:
+def few_files(version: str, limit: int, kind: Kind = "stream") -> str:
     """Return the name of the rung with ``limit`` descriptors."""
-    return f"{FEW_FILES}_{limit}_{version}"
+    return f"{FEW_FILES if kind == 'stream' else kind}_{limit}_{version}"
 
 
-def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
-    """Return the rungs of all sets; ``limits`` are the descriptors of the set ``limits``."""
+def _beside_streams(kind: Kind) -> list[str]:
+    return [] if kind == "stream" else [kind]
+
+
+def chosen(sets: Iterable[str], limits: Iterable[int], kind: Kind) -> dict[str, Rung]:
+    """Return the rungs of all sets; ``limits`` are the descriptors of the set ``limits``.
+
+    ``kind`` is that of the requests of this set.
+    """
     names = set(sets)
     of_sets = (of_set for name, of_set in SETS.items() if name in names)
     rungs = {name: rung for of_set in of_sets for name, rung in of_set.items()}
     for limit in sorted(limits) if "limits" in names else ():
-        label = f"users ramp up, {limit} descriptors"
-        rungs |= _rungs(f"{FEW_FILES}_{limit}", label, BOTH, max_files=limit)
+        label = ", ".join(["users ramp up", *_beside_streams(kind), f"{limit} descriptors"])
+        name = few_files("", limit, kind).rstrip("_")
+        rungs |= _rungs(name, label, BOTH, max_files=limit, kind=kind)
     return rungs
 
 
@@ -121,21 +129,24 @@ OF_CAPACITY: tuple[Row, ...] = (
 _between = partial(between, words=WORDS)
 
 
-def contrasts(rungs: Collection[str], limits: Iterable[int], as_published: bool) -> list[Contrast]:
+def contrasts(
+    rungs: Collection[str], limits: Iterable[int], kind: Kind, as_published: bool
+) -> list[Contrast]:
     """Return every contrast whose rungs the run has.
 
-    ``limits`` are the descriptors of the set ``limits``; ``as_published`` says whether the stress
-    test is the published one, as far as the study states it.
+    ``limits`` are the descriptors of the set ``limits``, and ``kind`` is that of its requests;
+    ``as_published`` says whether the stress test is the published one, as far as the study states
+    it.
     """
     levels = sorted(limits)
-    by_limit = [contrast for limit in levels for contrast in _limit(limit, as_published)]
+    by_limit = [contrast for limit in levels for contrast in _limit(limit, kind, as_published)]
     all_contrasts = [
         *map(_faster, KINDS),
         *starmap(_between, _kinds()),
         *_pacing(),
         *starmap(_between, OF_CAPACITY),
         *by_limit,
-        *starmap(_between, _more_files(levels)),
+        *starmap(_between, _more_files(levels, kind)),
     ]
     return having(all_contrasts, rungs)
 
@@ -182,22 +193,23 @@ def _pacing() -> Iterator[Contrast]:
         yield without.model_copy(update={"name": name, "interaction": with_cycle})
 
 
-def _limit(limit: int, as_published: bool) -> Iterator[Contrast]:
-    rungs = (few_files("new", limit), few_files("old", limit))
+def _limit(limit: int, kind: Kind, as_published: bool) -> Iterator[Contrast]:
+    rungs = (few_files("new", limit, kind), few_files("old", limit, kind))
+    place = ", ".join([*_beside_streams(kind), f"{limit} descriptors"])
     published = {USERS: "users_at_failure", REQUESTS: "requests"}
     for response, measure in published.items():
         new, old = (published_value(STUDY, RESULTS, version, measure) for version in ("new", "old"))
-        claim = f"the new version has more {WORDS[response]} ({limit} descriptors)"
+        claim = f"the new version has more {WORDS[response]} ({place})"
         source = f"{TABLE} ({old:g} to {new:g}, one run each)"
         ratio = new / old if as_published else None
         yield _between(rungs, response, "greater", claim, source, ratio)
-    claim = f"beyond the study: {WORDS[SUCCESSES]} ({limit} descriptors)"
+    claim = f"beyond the study: {WORDS[SUCCESSES]} ({place})"
     yield _between(rungs, SUCCESSES, None, claim)
 
 
-def _more_files(levels: list[int]) -> Iterator[Row]:
+def _more_files(levels: list[int], kind: Kind) -> Iterator[Row]:
     """Yield, by version, users with the most descriptors over users with the fewest."""
     for version in BOTH if len(levels) > 1 else ():
-        pair = (few_files(version, levels[-1]), few_files(version, levels[0]))
+        pair = (few_files(version, levels[-1], kind), few_files(version, levels[0], kind))
         claim = f"servers failed because of limits on descriptors ({version})"
         yield pair, USERS, "greater", claim, "llm_proxy study, Windows limits"

@@ -87,6 +87,20 @@ def test_sizes_are_compared_only_in_the_published_stress_test() -> None:
     assert set(changed.values()) == {None}
 
 
+def test_users_of_another_kind_ramp_up_and_are_no_published_test() -> None:
+    ramp = plan(preset="published", sets=["limits"], ramp_kind="batch")
+    assert [item.levels["rung"] for item in ramp.treatments] == ["batch_512_old", "batch_512_new"]
+    assert all(item.workload.request == request("batch", "proxy", 3, 2) for item in ramp.treatments)
+    assert {contrast.published_ratio for contrast in ramp.contrasts} == {None}
+    assert all("(batch, 512 descriptors)" in contrast.claim for contrast in ramp.contrasts)
+
+
+def test_without_a_threshold_a_ramp_goes_on_and_nothing_is_said_of_its_users_at_failure() -> None:
+    ramp = plan(sets=["limits"], failures=0)
+    assert {item.workload.stop.failures for item in ramp.treatments} == {0}
+    assert ramp.contrasts == ()
+
+
 def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
     with pytest.raises(ParameterError, match="the cycle is 1 s, so no user can keep the cycle"):
         plan(tokens=200)

@@ -11,7 +11,7 @@ from perflab.instruments import STANDARD, Chunks, FailureThreshold, Instrument, 
 from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.stacks.plan import StackPlan
-from perflab.systems.llm.rungs import MODES, RESULTS, STUDY, Rung, Set, chosen, contrasts
+from perflab.systems.llm.rungs import MODES, RESULTS, STUDY, Kind, Rung, Set, chosen, contrasts
 from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.experiment import Experiment, Preset
@@ -81,6 +81,9 @@ class StreamingParameters(LadderParameters):
         min_length=1,
         description="levels of the set 'limits': descriptors that the proxy may have",
     )
+    ramp_kind: Kind = Field(
+        default="stream", description="requests of the set 'limits': stream, batch or tools"
+    )
     stress_users: int = Field(
         default=250, ge=1, le=10_000, description="most users of the set 'limits'"
     )
@@ -88,7 +91,10 @@ class StreamingParameters(LadderParameters):
         default=8.0, ge=1, le=86_400, description="seconds in which these users join, evenly"
     )
     failures: int = Field(
-        default=5, ge=1, le=1_000_000, description="failures that end a trial of the set 'limits'"
+        default=5,
+        ge=0,
+        le=1_000_000,
+        description="failures that end a trial of the set 'limits'; 0: it goes on to its end",
     )
     objectives: tuple[str, ...] = Field(
         default=("ttft_p95<250ms", "gap_p99<100ms"),
@@ -134,7 +140,7 @@ class StreamingParameters(LadderParameters):
 
     def offered(self) -> Mapping[str, Rung]:
         """Return every rung of the chosen sets, by name."""
-        return chosen(self.sets, self.limits)
+        return chosen(self.sets, self.limits, self.ramp_kind)
 
     @model_validator(mode="after")
     def _leaves_room_in_the_cycle(self) -> StreamingParameters:
@@ -155,7 +161,7 @@ class StreamingParameters(LadderParameters):
 
 
 # The parameters of the published stress test that the study states.
-OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")
+OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success", "ramp_kind")
 # Two descriptors for a stream, and two for connections that are idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
 # So fast that the proxy takes most of the time.
@@ -217,7 +223,7 @@ def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument
         )
         # The search comes first, so that the probe of the CPU's speed is right before the load.
         return (search, *STANDARD, *of_answers)
-    at_stop = (FailureThreshold(), BrokenOff()) if rung.is_ramp else ()
+    at_stop = (FailureThreshold(), BrokenOff()) if rung.is_ramp and parameters.failures else ()
     return (*STANDARD, *of_answers, *at_stop)
 
 
@@ -264,7 +270,7 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
     )
     remarks = [Remark(code="llm.success", text=text)]
     of_run = parameters.chosen_rungs.values()
-    if any(rung.is_ramp for rung in of_run):
+    if parameters.failures and any(rung.is_ramp for rung in of_run):
         text = (
             f"users join until {parameters.failures} requests have failed; requests that are under"
             " way then go on to their end, but count in no time and no throughput"
@@ -281,8 +287,11 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
 
 def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
     stated = parameters.published_values()
+    stated["ramp_kind"] = "stream"
     as_published = all(getattr(parameters, name) == stated[name] for name in OF_STRESS)
-    return contrasts(parameters.chosen_rungs, parameters.limits, as_published)
+    # Without a threshold nobody knows how many users there were when it was reached.
+    limits = parameters.limits if parameters.failures else ()
+    return contrasts(parameters.chosen_rungs, limits, parameters.ramp_kind, as_published)
 
 
 EXPERIMENT = Experiment(
