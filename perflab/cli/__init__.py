@@ -45,7 +45,7 @@ GROUPS: dict[str, dict[str, tuple[Any, str]]] = {
         "run": (run.command, "carry out an experiment"),
         "sweep": (sweep.command, "execute notebooks over many parameters"),
         "worker": (sweep.worker, "carry out cells of a sweep on this host"),
-        "new": (experiments.new_app, "make an experiment of your own"),
+        "new": (experiments.new_app, "make a project, notebook or experiment"),
     },
     "Results": {
         "runs": (runs.command, "list the recorded runs"),
