@@ -10,10 +10,11 @@ import pytest
 
 from perflab.analysis.decision import Kind, decide
 from perflab.analysis.evaluation import evaluate, single_run
-from perflab.analysis.findings import findings_table, sentence
+from perflab.analysis.findings import sentence
 from perflab.analysis.validity import summary_table
 from perflab.analysis.verdict import judge
 from perflab.recordings import ContrastPair, Remark, Run, RunWriter
+from tests.support.findings import findings_table
 from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
 EVERY = [(block, index) for block in range(6) for index in range(2)]

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.analysis.evaluation import evaluate
-from perflab.analysis.findings import findings_table
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
 from perflab.recordings import Run
 from tests.figures.shown import cut_off, one_line, overlapping, picture
+from tests.support.findings import findings_table
 from tests.support.synthetic import ON_AND_OFF, contrast_of, variants, write_run
 
 CLAIM = "a claim with a long story of what variant {} does to throughput, told to its very end"

@@ -18,12 +18,12 @@ from pathlib import Path
 import pandas as pd
 
 from perflab.analysis.evaluation import evaluate
-from perflab.analysis.findings import findings_table
 from perflab.figures.view import to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
 from perflab.reports.section import page_text, write_section
 from perflab.reports.verdicts import verdict_table
+from tests.support.findings import findings_table
 
 EXPECTED = Path(__file__).parent / "expected"
 DIGITS = 9

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -67,3 +69,22 @@ def test_every_installed_package_is_recorded_with_its_version() -> None:
     assert packages["numpy"] == metadata.version("numpy")
     assert packages["pydantic-core"] == metadata.version("pydantic_core")
     assert len(packages) > 50
+
+
+def test_a_wheel_in_somebodys_repository_tells_its_own_commit_and_not_theirs(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wheel has no repository; where it is installed there may be another one."""
+    author = {
+        f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    for words in (
+        ["init", "--quiet"],
+        ["commit", "--quiet", "--allow-empty", "--message", "theirs"],
+    ):
+        subprocess.run(["git", *words], cwd=checkout, check=True, env={**os.environ, **author})
+    monkeypatch.setattr(facts, "is_checkout", lambda: False)
+    assert facts.code()["commit"] == "no commit"
+    (checkout / "COMMIT").write_text("0123abcd dirty")
+    code = facts.code()
+    assert (code["commit"], code["dirty"]) == ("0123abcd", True)
