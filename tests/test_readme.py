@@ -159,6 +159,7 @@ def test_a_search_for_capacity_ends_with_a_sentence(words: list[str]) -> None:
     found = json.loads(done.stdout)
     says_what_can_be(found)
     assert found["sentence"]
+    assert re.search(r"^ +[\d.]+  p50 [\d.]+", done.stderr, re.MULTILINE), done.stderr
     if done.returncode == INVALID:
         # No level was held, for each was refused: a busy machine is told, and nothing else.
         assert (found["low"], found["limit"]) in ((0, "client"), (0, "unknown"))

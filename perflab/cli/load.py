@@ -230,6 +230,8 @@ class Live:
 
 
 DEFAULT_PROBE_S = 3.0
+# What each step of a search shows: latency against the load.
+STEP_TIMES = ("p50", "p95", "p99")
 HIGHEST_RATE = 200_000.0
 HIGHEST_USERS = 20_000
 
@@ -288,7 +290,10 @@ def _search(
                 send, workload, level, length_s, options.warmup_s or 0.2 * length_s
             )
             state = "; ".join(map(str, result.faults or result.unclear or result.missed)) or "held"
-            print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
+            times = result.shown["response_time_ms"]
+            known = [f"{name} {times[name]:.4g}" for name in STEP_TIMES if times[name] is not None]
+            shown = f"  {', '.join(known)} ms" if known else ""
+            print(f"{level:12.5g}{shown}  {state}", file=sys.stderr, flush=True)
             return result
 
         highest = HIGHEST_USERS if by_users else HIGHEST_RATE
