@@ -24,7 +24,8 @@ RESULTS = {f"PERFLAB_{name}" for name in ("RUNS", "FIGURES", "SWEEPS", "REFERENC
 SHORTER = {
     # Two blocks come to a verdict as well, if to an undecided one.
     "blocks=6": "blocks=2",
-    "perflab duel ": "perflab duel --blocks 3 --duration 0.5 --warmup 0.2 ",
+    # Beside other tests slices may begin too late to count.
+    "perflab duel ": "perflab duel --blocks 3 --duration 0.5 --warmup 0.2 --design trials ",
 }
 
 pytestmark = pytest.mark.timeout(TIMEOUT_S + 60)
@@ -87,7 +88,8 @@ def test_an_experiment_and_then_ones_own_service_come_to_a_verdict_and_a_figure(
 @pytest.mark.slow
 def test_two_commits_of_a_service_come_to_a_verdict_and_a_page(here: Path) -> None:
     output = executed(here, SERVICE)
-    assert re.search(r"new is (not decided|\d+% slower)", output), output
+    # Beside other tests three short blocks may not decide it.
+    assert re.search(r"new is \d+% slower|not decided: mean response time", output), output
     assert len(list((here / "perflab-runs").glob("*custom_service*/run.json"))) == 1
     assert "perflab:begin custom_service" in (here / "design" / "custom_service.md").read_text()
     assert "perflab-runs/" in (here / ".gitignore").read_text()
