@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 import typer
 
 from perflab import systems
+from perflab.api import open_run
 from perflab.cli import app
 from perflab.paths import project_root
 from perflab.recordings import reference_runs
@@ -115,21 +116,16 @@ def gallery(pages: Sequence[Path]) -> str:
     parts = [
         "# Gallery\n\nEvery figure is drawn from a run that ships, by the notebook it leads to.\n"
     ]
-    # A figure of every request is empty here: their rows do not ship.
-    filled = {
-        (run.record.experiment, view.name)
-        for run in reference_runs()
-        for view in views_of(run)
-        if len(view.shown(run))
-    }
     for page in pages:
+        run = open_run(f"reference:{page.stem}")
+        filled = {view.name for view in views_of(run) if len(view.shown(run))}
         text, notebook = page.read_text(), f"../notebooks/{page.name}"
         title = TITLE.search(text)
         parts.append(f"## [{title.group(1) if title else page.stem}]({notebook})\n")
         parts += [
             f'[![{view}](../notebooks/{place}){{ width="32%" loading=lazy }}]({notebook})'
             for view, place in DRAWN.findall(text)
-            if (page.stem, view) in filled
+            if view in filled
         ]
         parts.append("")
     return "\n".join(parts)

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from perflab import systems
 from perflab.errors import ParameterError
-from perflab.host.files import whole_folder
+from perflab.host.files import replace_file, whole_folder
 from perflab.parameters import unknown
 from perflab.paths import notebook_file, notebooks_dir
 from perflab.project import EXPERIMENTS, FILE, RESULTS, TEXT, project, project_file
@@ -57,11 +57,8 @@ def new_project() -> list[Path]:
         ignored: "".join(f"{line}\n" for line in lines),
         settings: TEXT,
     }
-    try:
-        for file, text in content.items():
-            file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ParameterError("perflab new project", [str(error)]) from None
+    for file, text in content.items():
+        replace_file(file, text.encode())
     return list(content)
 
 
@@ -69,14 +66,16 @@ def _of_the_project(notebook: str) -> str:
     """Return the notebook of duels with the parameters of a project."""
     import nbformat
 
-    content = nbformat.reads(notebook, as_version=4)  # type: ignore[no-untyped-call]
+    # nbformat types only a part of its functions.
+    reads, writes = cast(Any, nbformat.reads), cast(Any, nbformat.writes)
+    content = reads(notebook, as_version=4)
     (cell,) = (each for each in content.cells if "parameters" in each.metadata.get("tags", ()))
     for name, value in OF_THE_PROJECT.items():
         # A value ends where the next parameter or a comment begins.
         cell.source = re.sub(
             rf"^({name}: \w+) = (\[.*?^\]|\S+)", rf"\1 = {value}", cell.source, flags=re.M | re.S
         )
-    return str(nbformat.writes(content)) + "\n"  # type: ignore[no-untyped-call]
+    return str(writes(content)) + "\n"
 
 
 def copy_notebook(name: str) -> Path:

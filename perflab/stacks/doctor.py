@@ -68,9 +68,9 @@ def examine() -> list[Finding]:
     ]
 
 
-def neighbours(before: Times, after: Times, seconds: float = LOOK_S) -> list[Finding]:
+def neighbours(before: Times, after: Times) -> list[Finding]:
     """Judge the time that other programs and other guests took of all cores meanwhile."""
-    whole_ns = seconds * 1e9 * len(before)
+    whole_ns = LOOK_S * 1e9 * len(before)
     busy_ns = sum(after[core].busy_ns - before[core].busy_ns for core in before)
     stolen_ns = sum(after[core].steal_ns - before[core].steal_ns for core in before)
     todo = "use a machine of your own, or measure when its other guests are idle"

@@ -64,10 +64,10 @@ def times(busy_ms: int, stolen_ms: int) -> dict[int, CoreTimes]:
 
 
 def test_load_beside_and_stolen_time_are_told() -> None:
-    beside, stolen = doctor.neighbours(times(100, 5), times(600, 25), seconds=1.0)
+    beside, stolen = doctor.neighbours(times(100, 5), times(600, 25))
     check_finding(beside, "beware", "25.0%")
     check_finding(stolen, "ok", "1.0%")
-    beside, stolen = doctor.neighbours(times(100, 5), times(110, 195), seconds=1.0)
+    beside, stolen = doctor.neighbours(times(100, 5), times(110, 195))
     check_finding(beside, "ok")
     check_finding(stolen, "beware", "9.5%")
 
