@@ -55,7 +55,6 @@ def _of_requests(treatment: Treatment, effects: Effects, rng: np.random.Generato
         300 * math.exp(log),
         REQUESTS,
         _writes(treatment),
-        0.5,
         HOUR_NS,
     )
     found = {"requests": trial.requests, "samples": trial.samples}

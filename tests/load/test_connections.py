@@ -108,9 +108,9 @@ def test_a_connection_has_all_requests_or_one(client: str, reuse: str, expected:
         assert says == {reuse == "per_request"}
 
 
-def moved(to: bytes, status: int = 302, more: bytes = b"") -> bytes:
+def moved(to: bytes) -> bytes:
     location = b"Location: " + to + b"\r\n" if to else b""
-    return b"HTTP/1.1 %d Moved\r\n%s%sContent-Length: 0\r\n\r\n" % (status, location, more)
+    return b"HTTP/1.1 302 Moved\r\n%sContent-Length: 0\r\n\r\n" % location
 
 
 def home(**routes: bytes) -> Hostile:

@@ -72,9 +72,9 @@ def test_a_planned_load_may_be_late_by_a_tenth_of_its_response_times(
     assert side == "client"
 
 
-def delays(late_ms: float, number: int, of: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """Return looks at the event loop, some of them late."""
-    return np.linspace(0.4, 5.3, of), np.repeat([0.01, late_ms], [of - number, number])
+def delays(late_ms: float, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a thousand looks at the event loop, some of them late."""
+    return np.linspace(0.4, 5.3, 1000), np.repeat([0.01, late_ms], [1000 - number, number])
 
 
 @pytest.mark.parametrize(

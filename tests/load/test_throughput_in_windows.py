@@ -41,10 +41,10 @@ class Server:
     work_ms: Draw = lambda: 0.0
 
 
-def cut(slice_ms: float, count: int, treatments: int = 2) -> np.ndarray:
-    """Return the windows of one of some treatments that take turns, ns: begin, counted, end."""
+def cut(slice_ms: float, count: int) -> np.ndarray:
+    """Return the windows of one of two treatments that take turns, ns: begin, counted, end."""
     gap_ms = max(10.0, slice_ms / 5)
-    begin = gap_ms + np.arange(count) * treatments * (slice_ms + gap_ms)
+    begin = gap_ms + np.arange(count) * 2 * (slice_ms + gap_ms)
     windows = np.stack([begin, begin + slice_ms / 5, begin + slice_ms], axis=1)
     windows_ns: np.ndarray = BEGIN_NS + np.rint(windows * MS).astype(np.int64)
     return windows_ns

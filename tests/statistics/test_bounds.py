@@ -36,9 +36,11 @@ def claim(**changes: Any) -> Contrast:
     return contrast_of(THREADS, BLOCKED, **{**PUBLISHED, **changes})
 
 
-def study(root: Path, contrasts: Sequence[Contrast] | None = None, **more: Any) -> Run:
-    words: dict[str, Any] = {"base_rps": RATE, "requests": 100, "database": False, **more}
-    return write_run(root, treatments=(BLOCKED, THREADS), contrasts=contrasts or [claim()], **words)
+def study(root: Path, base_rps: float = RATE) -> Run:
+    return write_run(
+        root, treatments=(BLOCKED, THREADS), contrasts=[claim()], base_rps=base_rps, requests=100,
+        database=False,
+    )  # fmt: skip
 
 
 def finding_of(run: Run) -> Finding:

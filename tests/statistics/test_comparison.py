@@ -131,12 +131,12 @@ def test_six_equal_blocks_have_the_p_value_of_their_ranks() -> None:
     assert effect.low == effect.high == pytest.approx(math.exp(0.3))
 
 
-def whole_ms(above: list[float], below: list[float], step: float = 1.0) -> Ends:
-    """Return the ends of ratios of times that were rounded to ``step`` ms."""
+def whole_ms(above: list[float], below: list[float]) -> Ends:
+    """Return the ends of ratios of times that were rounded to whole ms."""
 
     def rounded(values: list[float]) -> Ends:
-        told = np.round(series(values) / step) * step
-        return Ends(told - step / 2, told + step / 2, told, step).logs("x")
+        told = np.round(series(values))
+        return Ends(told - 0.5, told + 0.5, told, 1.0).logs("x")
 
     return rounded(above).minus(rounded(below))
 

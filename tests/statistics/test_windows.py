@@ -13,11 +13,11 @@ from perflab.statistics.correlation import correlate, windows
 MS = 1_000_000
 
 
-def requests_at(done_ms, response_ms, trial: str = "t") -> pd.DataFrame:
+def requests_at(done_ms, response_ms) -> pd.DataFrame:
     done = np.asarray(done_ms, dtype=np.int64) * MS
     return pd.DataFrame(
         {
-            "trial_id": trial,
+            "trial_id": "t",
             "treatment": "x",
             "block": 0,
             "error": "",
@@ -50,8 +50,8 @@ def test_failed_requests_are_in_no_window() -> None:
     assert list(table["p50_ms"]) == [10]
 
 
-def planted(trials: int, count: int, slope: float, shift: float = 0.0, seed: int = 1):
-    random = np.random.default_rng(seed)
+def planted(trials: int, count: int, slope: float, shift: float = 0.0):
+    random = np.random.default_rng(1)
     frames = []
     for number in range(trials):
         x = random.normal(size=count) + shift * number

@@ -36,6 +36,8 @@ HOUR_NS = 3_600_000_000_000
 # Shares of the time inside the application; the rest of it is unaccounted.
 PHASES = {"threadpool": 0.10, "inference": 0.15, "pool": 0.10, "execute": 0.15, "commit": 0.45}
 APP_SHARE = 0.9
+# How much a service's CPU share rises when response times do.
+CPU_FOLLOWS_LATENCY = 0.5
 # What a request that is never answered takes, and the times that are then only bounds.
 TIMEOUT_MS = 300.0
 CUT_OFF = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "service_mean_ms")
@@ -109,7 +111,6 @@ def write_run(
     failed: Collection[tuple[int, int]] = (),
     drifts: Mapping[int, Sequence[float]] | None = None,
     contrasts: Sequence[Contrast] | None = None,
-    cpu_follows_latency: float = 0.5,
     experiment: str = "synchronous_commit",
     state: str = "finished",
     seed: int = 1,
@@ -132,8 +133,6 @@ def write_run(
         By how much (log ratio of a load's end to the whole) throughput changes, in each block.
     contrasts : sequence of Contrast, optional
         By default the second treatment against the first.
-    cpu_follows_latency : float
-        How much the service's CPU share rises when response times do.
     parameters : mapping, optional
         What the record says that was asked for.
     measured : int, optional
@@ -158,9 +157,7 @@ def write_run(
                 row |= {"state": "failed", "reasons": [DIED]}
                 writer.commit_trial(row, None, None)
                 continue
-            trial = PlantedTrial(
-                rng, planted, rate, requests, database, cpu_follows_latency, clock_ns
-            )
+            trial = PlantedTrial(rng, planted, rate, requests, database, clock_ns)
             clock_ns = trial.end_ns + 500_000_000
             row |= trial.row()
             if planted.times_out:
@@ -258,7 +255,6 @@ class PlantedTrial:
         rate_rps: float,
         count: int,
         database: bool,
-        cpu_follows_latency: float,
         start_ns: int,
     ) -> None:
         self._rng = rng
@@ -269,7 +265,7 @@ class PlantedTrial:
         self.begin_ns = int(measured["planned_ns"].min())
         self.end_ns = int(measured["done_ns"].max())
         self.measured = measured
-        self.samples = self._sampled(start_ns, cpu_follows_latency)
+        self.samples = self._sampled(start_ns)
         self.waits = self._waited() if database else None
         self.flush_us = list(rng.lognormal(np.log(900), 0.3, 10)) if database else []
 
@@ -311,7 +307,7 @@ class PlantedTrial:
                 phases[f"phase_{name}_ms"] = (app_ms * share * spread).astype(np.float32)
         return phases
 
-    def _sampled(self, start_ns: int, cpu_follows_latency: float) -> pd.DataFrame:
+    def _sampled(self, start_ns: int) -> pd.DataFrame:
         instants = np.arange(start_ns, self.end_ns + 50_000_000, 50_000_000)
         response = (self.requests["done_ns"] - self.requests["planned_ns"]).to_numpy()
         local = np.interp(
@@ -321,7 +317,7 @@ class PlantedTrial:
         )
         relative = local / local.mean() - 1
         shares = {
-            "inference": 0.5 + cpu_follows_latency * relative,
+            "inference": 0.5 + CPU_FOLLOWS_LATENCY * relative,
             "link": np.full(len(instants), 0.05),
             "client": np.full(len(instants), 0.25),
             "lab": np.full(len(instants), 0.04),
@@ -329,7 +325,7 @@ class PlantedTrial:
             "core 1": np.full(len(instants), 0.3),
         }
         if self._database:
-            shares["postgres"] = 0.2 + 0.3 * cpu_follows_latency * relative
+            shares["postgres"] = 0.2 + 0.3 * CPU_FOLLOWS_LATENCY * relative
         frames = []
         for service, share in shares.items():
             noisy = np.clip(share + self._rng.normal(0, 0.03, len(instants)), 0.01, None)

@@ -7,13 +7,12 @@ import zipfile
 from pathlib import Path
 
 
-def wheel(folder: Path, name: str, version: str, padding: bytes = b"") -> str:
+def wheel(folder: Path, name: str, version: str) -> str:
     """Write a wheel of one module that knows its version; return the line that pins it."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{name}.bin", padding)
         archive.writestr(f"{name}.py", f"VERSION = {version!r}\n")
         archive.writestr(
             f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"

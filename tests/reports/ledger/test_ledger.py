@@ -22,8 +22,8 @@ from tests.systems.planned import plan_of
 EFFECT = "published effects / synchronous_commit off against on / throughput_change"
 
 
-def entry(key: str = EFFECT, study: str = "inference", backend: str = "") -> Entry:
-    (match,) = [item for item in ledger(study, backend) if item.row.key == key]
+def entry(key: str = EFFECT) -> Entry:
+    (match,) = [item for item in ledger("inference") if item.row.key == key]
     return match
 
 
