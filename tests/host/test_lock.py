@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from perflab.errors import HostBusy, UnsafePlace
 from perflab.host.lock import holder, measurement_lock, other_users
+from tests.support.children import SLEEPS, child
 
 HOLD = """
 import time
@@ -65,12 +64,8 @@ def test_a_wait_ends_when_its_user_wants_that() -> None:
 
 @pytest.mark.usefixtures("path")
 def test_the_lock_is_free_after_its_holder_was_killed() -> None:
-    child = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"held\n"
-    assert holder() is not None
-    child.kill()
-    child.communicate()
+    with child(HOLD):
+        assert holder() is not None
     assert holder() is None
     with measurement_lock("next"):
         pass
@@ -96,12 +91,7 @@ def test_a_lock_that_a_child_still_holds_is_busy_whatever_its_note(path: Path) -
 
 
 def test_another_user_who_measures_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = [sys.executable, "-c", "import time; time.sleep(60)", "perflab.trials.conductor"]
-    other = subprocess.Popen(words)
-    try:
+    with child(SLEEPS, "perflab.trials.conductor"):
         assert other_users() == []
         monkeypatch.setattr("os.getuid", lambda: 61_234)
         assert any("measures on this host now" in word for word in other_users())
-    finally:
-        other.kill()
-        other.wait()

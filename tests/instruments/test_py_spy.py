@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from perflab.instruments.py_spy import (
     refusal,
     without_waiting,
 )
+from tests.support.children import child
 
 BUSY = """
 def spin():
@@ -43,12 +43,8 @@ main()
 
 @pytest.fixture
 def busy() -> Iterator[subprocess.Popen[str]]:
-    child = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "busy\n"
-    yield child
-    child.kill()
-    child.wait()
+    with child(BUSY) as started:
+        yield started
 
 
 @pytest.mark.alone

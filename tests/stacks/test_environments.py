@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ from perflab.stacks.backend import Work
 from perflab.stacks.environments import Environment
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
+from tests.support.children import child
 from tests.support.wheels import only_from, wheel
 
 UNKNOWN = "--hash=sha256:" + "0" * 64
@@ -109,13 +108,9 @@ def test_a_failure_says_the_way_out_and_leaves_nothing(
 
 def test_the_folder_of_a_killed_maker_is_never_used_and_is_removed(tmp_path: Path) -> None:
     target = tmp_path / "it"
-    maker = subprocess.Popen([sys.executable, "-c", MAKER, str(target)], stdout=subprocess.PIPE)
-    assert maker.stdout is not None
-    maker.stdout.readline()
-    builds.drop_unused(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 1, "its maker is alive"
-    maker.send_signal(signal.SIGKILL)
-    maker.wait()
+    with child(MAKER, str(target)):
+        builds.drop_unused(tmp_path)
+        assert len(list(tmp_path.iterdir())) == 1, "its maker is alive"
     assert not target.exists()
     builds.made(target, lambda folder: (folder / "whole").touch())
     assert [path.name for path in target.iterdir()] == ["whole"]

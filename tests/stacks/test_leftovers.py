@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -19,8 +18,9 @@ from perflab.paths import open_dir, state_dir
 from perflab.stacks import cleanup
 from perflab.stacks.backend import LabelProblem, Labels
 from perflab.stacks.cleanup import containers
+from tests.support.children import SLEEPS, child
 
-Runs = Callable[..., subprocess.Popen[bytes]]
+Runs = Callable[..., subprocess.Popen[str]]
 
 
 def ours() -> Labels:
@@ -38,22 +38,12 @@ def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def runs() -> Iterator[Runs]:
     """Return a function that starts processes in an environment; they end with the test."""
-    started = []
+    with ExitStack() as started:
 
-    def start(environment: dict[str, str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-        code = "print(flush=True); import time; time.sleep(60)"
-        child = subprocess.Popen(
-            [sys.executable, "-c", code], env=environment, cwd=folder, stdout=subprocess.PIPE
-        )
-        started.append(child)
-        assert child.stdout is not None
-        child.stdout.readline()
-        return child
+        def start(environment: dict[str, str], folder: Path | None = None) -> subprocess.Popen[str]:
+            return started.enter_context(child(SLEEPS, env=environment, cwd=folder))
 
-    yield start
-    for child in started:
-        child.kill()
-        child.wait()
+        yield start
 
 
 @pytest.fixture
@@ -122,20 +112,9 @@ def test_services_under_another_lock_keep_running_and_keep_their_folder(
     assert stack.exists()
 
 
-@contextmanager
-def meanwhile(code: str) -> Iterator[int]:
-    """Run Python code that prints a line and waits for the block's end; give its process id."""
-    words = [sys.executable, "-c", f"import sys; {code}"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        other.stdout.readline()
-        yield other.pid
-        other.communicate()
-
-
 def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left_alone() -> None:
     make = "from perflab.stacks import cleanup; cleanup.make_stack('run-9')"
-    with meanwhile(f"{make}; print(flush=True); sys.stdin.read()"):
+    with child(f"{make}; {SLEEPS}"):
         perflab("stack", "down", "--all")
         assert (state_dir() / "stacks" / "run-9").exists()
     perflab("stack", "down")
@@ -153,23 +132,17 @@ while True:
     for number in range(20):
         shutil.rmtree(make_stack(f"gone-{number}"))
 """
-    maker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    try:
-        assert maker.stdout is not None
-        assert maker.stdout.readline()
+    with child(code) as maker:
         looks = [len(cleanup.folders()) + len(list(cleanup.recorded())) for _ in range(2000)]
         assert maker.poll() is None
-    finally:
-        maker.kill()
-        maker.wait()
     assert len(set(looks)) > 2
 
 
 def test_down_leaves_the_services_of_a_measurement_under_way(runs: Runs) -> None:
     hold = "from perflab.host.lock import measurement_lock\nwith measurement_lock('theirs'):"
     service = runs(ours().as_environment())
-    with meanwhile(f"{hold} print(flush=True); sys.stdin.read()") as pid:
-        assert f"left alone: the services of 'theirs' (pid {pid}" in perflab("stack", "down")
+    with child(f"{hold} {SLEEPS}") as other:
+        assert f"left alone: the services of 'theirs' (pid {other.pid}" in perflab("stack", "down")
         assert service.poll() is None
     assert "removed postgres" in perflab("stack", "down")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
@@ -13,6 +11,7 @@ import psutil
 import pytest
 
 from perflab.trials.designs import Rounds, take_turns
+from tests.support.children import child
 
 pytestmark = pytest.mark.slow
 GAP_MS, ROUNDS = 80, 3
@@ -22,36 +21,25 @@ DESIGN = Rounds(("a", "b"), ROUNDS, slice_ms=400)
 class Busy:
     """A process that is always busy, and notes its pauses."""
 
-    def __init__(self) -> None:
-        program = "print(flush=True)\nwhile True: pass"
-        self.child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
-        # Wait for its start, in which it is busy.
-        assert self.child.stdout is not None
-        self.child.stdout.readline()
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self.paused_ns: list[int] = []
         self.resumed_ns: list[int] = []
 
     def pause(self) -> None:
-        os.kill(self.child.pid, signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)
         self.paused_ns.append(time.monotonic_ns())
 
     def resume(self) -> None:
         self.resumed_ns.append(time.monotonic_ns())
-        os.kill(self.child.pid, signal.SIGCONT)
-
-    def end(self) -> None:
-        self.child.kill()
-        self.child.wait()
-        if self.child.stdout is not None:
-            self.child.stdout.close()
+        os.kill(self.pid, signal.SIGCONT)
 
 
 @pytest.fixture
 def two() -> Iterator[dict[str, list[Busy]]]:
-    services = {name: [Busy()] for name in ("a", "b")}
-    yield services
-    for service in services.values():
-        service[0].end()
+    program = "print(flush=True)\nwhile True: pass"
+    with child(program) as a, child(program) as b:
+        yield {"a": [Busy(a.pid)], "b": [Busy(b.pid)]}
 
 
 def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
@@ -73,7 +61,7 @@ def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
         assert len(recorded) == ROUNDS + 1
         assert (recorded[:, 0] <= service[0].paused_ns).all()
         assert (recorded[:, 1] >= service[0].resumed_ns[: ROUNDS + 1]).all()
-    states = {psutil.Process(service[0].child.pid).status() for service in two.values()}
+    states = {psutil.Process(service[0].pid).status() for service in two.values()}
     assert psutil.STATUS_STOPPED not in states
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +22,7 @@ from perflab.systems.lab.resolution import (
     refused,
     work_share,
 )
+from tests.support.children import SLEEPS, child
 from tests.support.synthetic import APP_SHARE, Planted, write_run
 
 APP = {"app": 0.8}
@@ -133,26 +132,22 @@ def state(pid: int) -> str:
 
 
 def test_the_client_is_stopped_repeatedly_and_left_running() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    try:
-        scene: Any = SimpleNamespace(client_pids=(child.pid,))
+    with child(SLEEPS) as client:
+        scene: Any = SimpleNamespace(client_pids=(client.pid,))
         look = StalledClient(stall_ms=20, pause_ms=20).look(scene)
         load: Any = None
         look.begin()
         states = []
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
-            states.append(state(child.pid))
+            states.append(state(client.pid))
             if look.observe(load).columns["planted_stalls"] >= 3:
                 break
             time.sleep(0.002)
         look.end()
         assert "T" in states
         assert set(states) - {"T"}
-        assert state(child.pid) != "T"
-    finally:
-        child.kill()
-        child.wait()
+        assert state(client.pid) != "T"
 
 
 def test_every_length_is_planted_in_a_closed_and_in_an_open_loop() -> None:
