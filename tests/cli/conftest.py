@@ -14,6 +14,17 @@ Tell = Callable[..., tuple[str, str]]
 
 
 @pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder of a user's own, where results go, and that services may read."""
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for name in ("RUNS", "FIGURES", "SWEEPS", "REFERENCE"):
+        monkeypatch.delenv(f"PERFLAB_{name}", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
 def perflab(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Tell:
     """Return a function that types a command and returns its output and its errors."""
 

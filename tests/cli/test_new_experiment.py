@@ -22,17 +22,6 @@ from perflab.trials.conductor import new_record
 from tests.systems.planned import plan_of
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder of a user's own, that services may pass through."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setenv("PERFLAB_FIGURES", str(tmp_path / "figures"))
-    return tmp_path
-
-
 def written(place: Path) -> set[str]:
     return {str(path.relative_to(place)) for path in place.rglob("*")}
 
@@ -99,10 +88,8 @@ def test_the_variable_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.M
     assert foreign_dirs() == [first, second], "the first system of a name counts"
 
 
-def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_another_s_run_may_be_resumed_after_an_experiment_was_added() -> None:
     plan = plan_of("client_overhead", seed=1)
     backend = ProcessBackend()
     before = new_record(plan, backend, placement())
@@ -116,21 +103,16 @@ def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
     check_same(before, now)
 
 
-def test_an_own_run_depends_on_all_own_systems_which_it_may_import(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_own_run_depends_on_all_own_systems_which_it_may_import(here: Path) -> None:
     for name in ("one", "two"):
         lay_out(name)
     before = facts.code({"one"})["fingerprint"]
-    (tmp_path / "perflab_experiments" / "two" / "more.py").write_text("x = 1\n")
+    (here / "perflab_experiments" / "two" / "more.py").write_text("x = 1\n")
     assert facts.code({"one"})["fingerprint"] != before
 
 
-def test_files_know_their_system_and_notebooks_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_files_know_their_system_and_notebooks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     home = lay_out("mine")[0]
     assert foreign_system(home / "services" / "mine") == "mine"
     assert foreign_system(Path(facts.__file__)) == ""
@@ -154,21 +136,17 @@ def test_files_know_their_system_and_notebooks_are_found(
         ('[experiments]\nfolders = ["nowhere"]\n', "is no folder; make it"),
     ],
 )
-def test_a_faulty_file_is_named_with_its_fault(
-    text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / FILE).write_text(text)
+def test_a_faulty_file_is_named_with_its_fault(text: str, expected: str, here: Path) -> None:
+    (here / FILE).write_text(text)
     with pytest.raises(ParameterError, match=expected) as caught:
         project()
-    assert str(tmp_path / FILE) in str(caught.value)
+    assert str(here / FILE) in str(caught.value)
 
 
 def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    file = tmp_path / FILE
+    file = here / FILE
     file.write_text(TEXT)
     assert project_file() == file
     file.chmod(0o646)

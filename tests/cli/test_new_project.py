@@ -16,14 +16,6 @@ from perflab.errors import ParameterError
 from perflab.project import FILE
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("PERFLAB_RUNS", "PERFLAB_FIGURES", "PERFLAB_SWEEPS"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
 def files(place: Path) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*.*")}
 

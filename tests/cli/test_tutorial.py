@@ -18,8 +18,6 @@ EXPERIMENT = (DOCS / "how-to" / "own-experiment.md").read_text()
 SERVICE = (DOCS / "tutorial" / "own-service.md").read_text()
 NOTEBOOK = (DOCS / "tutorial" / "study-notebook.md").read_text()
 TIMEOUT_S = 800
-# Where tests have their results.
-RESULTS = {f"PERFLAB_{name}" for name in ("RUNS", "FIGURES", "SWEEPS", "REFERENCE")}
 # What makes a tutorial short enough for a test.
 SHORTER = {
     # Two blocks come to a verdict as well, if to an undecided one.
@@ -36,14 +34,6 @@ def blocks(language: str, text: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Path:
-    """An empty folder that services may read."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    return tmp_path
-
-
 def executed(here: Path, text: str) -> str:
     """Execute all commands of a tutorial beside its files; return what they print."""
     for name, language in (("app.py", "python"), ("service.toml", "toml")):
@@ -52,8 +42,6 @@ def executed(here: Path, text: str) -> str:
     script = "\n".join(blocks("sh", text))
     for words, fewer in SHORTER.items():
         script = script.replace(words, fewer)
-    # Results go where the tutorial says.
-    kept = {name: value for name, value in os.environ.items() if name not in RESULTS}
     extra = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "200",
@@ -62,7 +50,7 @@ def executed(here: Path, text: str) -> str:
     }  # fmt: skip
     child = subprocess.Popen(
         ["bash", "-euc", script], cwd=here, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, start_new_session=True, env={**kept, **extra},
+        stderr=subprocess.STDOUT, text=True, start_new_session=True, env={**os.environ, **extra},
     )  # fmt: skip
     try:
         output, _ = child.communicate(timeout=TIMEOUT_S)
