@@ -21,14 +21,6 @@ from perflab.trials.experiment import OF_THE_CALL
 from perflab.trials.plan import Order
 
 
-def test_all_problems_are_listed_at_once_with_the_nearest_name() -> None:
-    with pytest.raises(ParameterError) as caught:
-        experiment("synchronous_commit").check({"blokcs": 3, "workers": 100, "requests": "many"})
-    assert len(caught.value.problems) == 3
-    assert "did you mean 'blocks'" in str(caught.value)
-    assert "workers = 100" in str(caught.value)
-
-
 @pytest.mark.parametrize("text", ["0,5", "[0, 5]", [0, 5], (0.0, 5.0)])
 def test_list_parameters_may_be_typed_in_several_ways(text: object) -> None:
     assert experiment("sync_vs_async").check({"round_trip_ms": text}).round_trip_ms == (0.0, 5.0)

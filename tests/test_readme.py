@@ -1,4 +1,4 @@
-"""No command of the README can mislead: each is one the lab knows, and the cheap ones are run."""
+"""No load and no notebook of the README can mislead: the loads are sent, in short."""
 
 from __future__ import annotations
 
@@ -50,11 +50,6 @@ def commands(program: str) -> list[list[str]]:
 LOADS = [words for words in commands("perflab") if words[0] == "load"]
 SEARCHES = [words for words in LOADS if "--find-capacity" in words]
 SENT = [words for words in LOADS if words not in SEARCHES]
-CHEAP = [
-    words
-    for words in commands("perflab")
-    if words[0] == "experiments" or words == ["runs"] or "--help" in words
-]
 
 
 def parsed(words: list[str]) -> dict[str, Any]:
@@ -86,20 +81,12 @@ def test_make_notebook_opens_a_page_that_exists() -> None:
 def test_the_readme_shows_what_these_tests_are_made_for() -> None:
     assert len(SENT) >= 3
     assert len(SEARCHES) == 1
-    assert CHEAP
 
 
 def run(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BIN / "perflab", *words], cwd=cwd, capture_output=True, text=True, timeout=200, check=False
     )
-
-
-@pytest.mark.parametrize("words", CHEAP, ids=" ".join)
-def test_a_command_that_costs_nothing_runs(words: list[str], tmp_path: Path) -> None:
-    done = run(words, tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.fixture(scope="module")

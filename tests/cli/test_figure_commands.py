@@ -34,20 +34,13 @@ def test_figures_have_the_names_of_their_views_and_a_caption(
     assert "4 checked: 4 as drawn" in text
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--views", "throuput"), "did you mean 'throughput'"),
-        (("--format", "jpg"), "there are: svg, png, pdf"),
-    ],
-)
 def test_what_cannot_be_is_refused_before_anything_is_written(
-    perflab: Tell, runs, tmp_path, words, message
+    perflab: Tell, runs, tmp_path
 ) -> None:
-    _, errors = perflab(
-        runs, "export", "first", "--figures", *words, "--to", str(tmp_path / "x"), code=1
-    )
-    assert message in " ".join(errors.split())
+    words = ("--views", "throuput", "--format", "jpg", "--to", str(tmp_path / "x"))
+    _, errors = perflab(runs, "export", "first", "--figures", *words, code=1)
+    for message in ("did you mean 'throughput'", "there are: svg, png, pdf"):
+        assert message in " ".join(errors.split())
     assert not (tmp_path / "x").exists()
 
 

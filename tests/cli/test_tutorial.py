@@ -92,7 +92,3 @@ def test_the_notebook_of_a_study_is_copied_and_its_claims_are_told(here: Path) -
     output = executed(here, NOTEBOOK)
     assert (here / "sync_vs_async.ipynb").is_file()
     assert "reference run" in output
-
-
-def test_no_tutorial_is_without_commands() -> None:
-    assert all(blocks("sh", text) for text in (EXPERIMENT, SERVICE, NOTEBOOK))

@@ -13,16 +13,10 @@ from llm_proxy.rebuilding import rebuilt
 from llm_proxy.settings import Settings, endpoint
 from specimen.settings import public, read
 
+from tests.load.meter import cut
+
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=5)
-CUTS = st.lists(st.integers(1, 40), max_size=30)
-
-
-def parts(data: bytes, cuts: list[int]) -> list[bytes]:
-    cut = []
-    for length in cuts:
-        cut.append(data[:length])
-        data = data[length:]
-    return [part for part in [*cut, data] if part]
+CUTS = st.lists(st.integers(0), max_size=30)
 
 
 def events(words: list[str], end: str = "\n") -> bytes:
@@ -32,7 +26,7 @@ def events(words: list[str], end: str = "\n") -> bytes:
 
 def passed(name: str, is_openai: bool, data: bytes, cuts: list[int]) -> list[str | bytes]:
     mode = mode_of(name, is_openai)
-    chunks = [chunk for part in parts(data, cuts) for chunk in mode.feed(part)]
+    chunks = [chunk for part in cut(data, cuts) for chunk in mode.feed(part)]
     mode.end()
     assert mode.is_whole
     return chunks
@@ -47,7 +41,7 @@ def test_events_are_passed_and_rebuilt_one_by_one_wherever_they_are_cut(
         *chunks, last = passed(name, True, data, cuts)
         told = [json.loads(chunk)["choices"][0]["delta"]["content"] for chunk in chunks]
         assert (told, last) == (words, "[DONE]")
-    assert passed("raw", True, data, cuts) == parts(data, cuts)
+    assert passed("raw", True, data, cuts) == cut(data, cuts)
 
 
 @given(WORDS, CUTS)

@@ -43,9 +43,6 @@ def test_a_rung_of_another_set_is_refused_and_the_known_ones_are_listed() -> Non
     assert plan_of("registry_downloads", sets="ladder,beyond", rungs="step_3,streamed").treatments
 
 
-SHIPPED = [experiment.name for experiment in systems.experiments()]
-
-
 def plans(name: str) -> list[RunPlan]:
     """Return the default plan, and one with all sets or rungs."""
     chosen_experiment = systems.experiment(name)
@@ -69,7 +66,7 @@ def words(plan: RunPlan) -> list[tuple[str, str]]:
     return titles
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", systems.names())
 def test_claims_of_a_run_differ_in_their_words_or_their_response(name: str) -> None:
     for plan in plans(name):
         assert [title for title, count in Counter(words(plan)).items() if count > 1] == []

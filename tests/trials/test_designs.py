@@ -241,4 +241,3 @@ def test_rounds_with_a_late_turn_count_on_no_side_and_the_services_stay_as_they_
     assert two.notes[-1 - two.notes[::-1].index("activate b") :].count("wake") == 1
     # The shared fake has no method to pause it, so nobody has.
     assert [math.isnan(trial.row["cpu_share_shared"]) for trial in trials.values()] == [True, True]
-    assert not hasattr(two.both, "pause")
