@@ -48,6 +48,7 @@ class Peer(asyncio.Protocol):
     ``below``: it names one two requests before, and answers neither of the two. ``angry``: it names
     the newest and ENHANCE_YOUR_CALM. ``refused``: it refuses that request alone. ``one``: it never
     takes more than one at a time. ``silent``: the same, and it never answers the first.
+    ``miscounted``: every so many answers one says another length than it has.
     """
 
     manner: str
@@ -120,7 +121,10 @@ class Peer(asyncio.Protocol):
             body = self.bodies.pop(stream)
             self.highest_answered = max(stream, self.highest_answered)
             self.seen.answered[body[:8]] += 1
-            self.h2.send_headers(stream, [(":status", "200"), ("server-timing", "db;dur=2")])
+            head = [(":status", "200"), ("server-timing", "db;dur=2")]
+            if self.manner == "miscounted" and stream % (2 * self.every) == 1:
+                head.append(("content-length", "9"))
+            self.h2.send_headers(stream, head)
             self.h2.send_data(stream, body[:8], end_stream=True)
             self.flush()
 

@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,12 @@ def test_what_a_server_has_not_begun_goes_out_again_and_is_answered_once(
     assert users.client.resent >= resent
     assert users.connected == len(seen.peers)
     assert (len(seen.peers) > 1) == (manner != "refused")
+
+
+def test_an_answer_of_another_length_than_it_says_fails_alone() -> None:
+    users, seen = sent_to("miscounted")
+    assert Counter(users.errors) == {"": REQUESTS - 4, "protocol": 4}
+    assert len(seen.peers) == 1
 
 
 def test_where_a_server_takes_one_at_a_time_the_others_wait_in_order_and_none_fails() -> None:
