@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,11 +43,21 @@ WINDOWS = 60
 DIGITS = 6
 
 
-def measures_requests(run: Run) -> bool:
-    """Return whether the trials of a run measure requests during their whole time."""
-    if run.record.shares_time:
+def in_flight_varies(run: Run) -> bool:
+    """Return whether trials measure requests during their whole time, not always as many at once.
+
+    A fixed number of users who never wait have as many requests in flight as there are users.
+    """
+    record = run.record
+    if record.shares_time or record.steady.kind or "throughput_rps" not in run.trials():
         return False
-    return "throughput_rps" in run.trials() and not run.record.steady.kind
+    return not all(_always_ask(record, treatment.name) for treatment in record.treatments)
+
+
+def _always_ask(record: RunRecord, treatment: str) -> bool:
+    arrivals = _arrivals(record, treatment)
+    waits = arrivals.get("think_time_s", 0.0) or arrivals.get("pacing_s", 0.0)
+    return not waits and math.isfinite(fixed_users(record, treatment))
 
 
 def in_flight(run: Run) -> pd.DataFrame:
@@ -65,10 +76,14 @@ def in_flight(run: Run) -> pd.DataFrame:
 
 def fixed_users(record: RunRecord, treatment: str) -> float:
     """Return the fixed number of users of a treatment; NaN if it varies, or is unknown."""
-    arrivals = record.whole(treatment).get("workload", {}).get("arrivals", {})
+    arrivals = _arrivals(record, treatment)
     ramps_in_warmup = arrivals.get("ramp_s", 0.0) <= arrivals.get("warmup_s", 0.0)
     is_fixed = arrivals.get("kind") == "closed" and ramps_in_warmup
     return float(arrivals["users"]) if is_fixed else math.nan
+
+
+def _arrivals(record: RunRecord, treatment: str) -> dict[str, Any]:
+    return dict(record.whole(treatment).get("workload", {}).get("arrivals", {}))
 
 
 def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[tuple[object, ...]]:

@@ -22,7 +22,7 @@ from perflab.analysis.users_elsewhere import (
     fixed_users,
     has_waits,
     in_flight,
-    measures_requests,
+    in_flight_varies,
     wait_shares,
     waits_for_flush,
 )
@@ -77,30 +77,36 @@ def test_a_run_has_the_median_of_its_trials_and_their_range(tmp_path: Path) -> N
     assert ELSEWHERE not in set(table["state"]), "a record that names no workload tells no users"
 
 
-def recorded(arrivals: dict[str, object], folder: Path) -> float:
-    record = write_run(folder, requests=20, blocks=1).record
-    parts = {"w": {"arrivals": arrivals}}
-    first = record.treatments[0].model_copy(update={"parts": {"workload": "w"}})
-    fixed = record.model_copy(update={"parts": parts, "treatments": [first]})
-    return fixed_users(fixed, first.name)
-
-
-def test_users_are_known_where_their_number_does_not_change(tmp_path: Path) -> None:
-    closed = {"kind": "closed", "users": 50}
-    assert recorded(closed, tmp_path / "a") == 50
-    assert recorded({**closed, "ramp_s": 1.0, "warmup_s": 2.0}, tmp_path / "b") == 50
-    assert math.isnan(recorded({**closed, "ramp_s": 2.0, "warmup_s": 1.0}, tmp_path / "c"))
-    assert math.isnan(recorded({"kind": "open"}, tmp_path / "e"))
+@pytest.mark.parametrize(
+    ("arrivals", "users", "varies"),
+    [
+        ({}, 50, False),
+        ({"ramp_s": 1.0, "warmup_s": 2.0}, 50, False),
+        ({"ramp_s": 2.0, "warmup_s": 1.0}, math.nan, True),
+        ({"think_time_s": 0.1}, 50, True),
+        ({"pacing_s": 0.1}, 50, True),
+        ({"kind": "open"}, math.nan, True),
+    ],
+)
+def test_users_are_known_where_their_number_stays_and_drawn_where_not_all_always_ask(
+    tmp_path: Path, arrivals: dict[str, object], users: float, varies: bool
+) -> None:
+    run = write_run(tmp_path, requests=20, blocks=1)
+    parts = {"w": {"arrivals": {"kind": "closed", "users": 50, **arrivals}}}
+    first = run.record.treatments[0].model_copy(update={"parts": {"workload": "w"}})
+    run.record = run.record.model_copy(update={"parts": parts, "treatments": [first]})
+    assert fixed_users(run.record, first.name) == pytest.approx(users, nan_ok=True)
+    assert in_flight_varies(run) == varies
 
 
 def test_trials_that_take_turns_are_not_drawn_as_if_they_always_were_under_load(
     tmp_path: Path,
 ) -> None:
     run = write_run(tmp_path)
-    assert measures_requests(run)
+    assert in_flight_varies(run)
     sharing = {"tables": {TURNS: dict(TURN_COLUMNS)}}
     run.record = run.record.model_copy(update=sharing)
-    assert not measures_requests(run)
+    assert not in_flight_varies(run)
 
 
 ON = ON_AND_OFF[0].name

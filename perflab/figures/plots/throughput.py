@@ -19,7 +19,7 @@ from perflab.analysis.users_elsewhere import (
     LAW,
     SERVER,
     in_flight,
-    measures_requests,
+    in_flight_varies,
 )
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
@@ -220,5 +220,5 @@ def _mean(rows: pd.DataFrame, state: str) -> float:
 IN_FLIGHT = View(
     "in_flight", IN_FLIGHT_TITLE,
     lambda run: in_order(in_flight(run), [item.name for item in run.record.treatments]),
-    draw_in_flight, suits=measures_requests,
+    draw_in_flight, suits=in_flight_varies,
 )  # fmt: skip
