@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.noise import doubt
 from perflab.analysis.verdict import Outcome, Size, Way
 from perflab.recordings import Run
 from perflab.statistics.comparison import Effect
@@ -39,7 +40,7 @@ class Answer:
     """A question with its answer and, in a few words, what the study says (empty: nothing).
 
     ``blocks`` would decide what is not decided, if the effect is the one seen (0: it is decided, or
-    no number is known).
+    no number is known). ``doubt`` says why the answer may not hold elsewhere (empty: no reason).
     """
 
     question: str
@@ -47,6 +48,7 @@ class Answer:
     study: str
     blocks: int
     findings: tuple[Finding, ...]
+    doubt: str = ""
 
 
 def answers_of(run: Run) -> list[Answer]:
@@ -55,7 +57,8 @@ def answers_of(run: Run) -> list[Answer]:
     for finding in evaluate(run):
         if finding.contrast.asks:
             asked.setdefault(finding.contrast.asks, []).append(finding)
-    return [answer_to(question, findings) for question, findings in asked.items()]
+    why = doubt(run) if asked else ""
+    return [replace(answer_to(*answered), doubt=why) for answered in asked.items()]
 
 
 def answer_to(question: str, findings: Sequence[Finding]) -> Answer:
@@ -163,7 +166,7 @@ def _size(finding: Finding) -> tuple[str, str] | None:
     else:
         return None
     judged = finding.verdict.size
-    if judged is None or effect is None:
+    if judged is None or effect is None or finding.verdict.direction is Way.OPPOSITE:
         return words, ""
     if judged is not Size.CONTRADICTED:
         return words, AS_STUDIED[judged]

@@ -29,6 +29,8 @@ SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {
 }  # fmt: skip
 MAX_STEAL_SHARE = 0.01
 MAX_FOREIGN_SHARE = 0.05
+# From this share on an answer is about a loaded machine, and is marked; a browser stays below it.
+LOADED = 0.25
 MAX_FLUSH_DRIFT = 1.5
 MAX_SPEED_DRIFT = 1.1
 MAX_INVALID_SHARE = 0.1
@@ -206,6 +208,14 @@ def _foreign(run: Run) -> Iterator[Fact]:
         "other processes ran there (interrupts count too)",
         f"others used {share:.0%} of the cores",
     )
+
+
+def doubt(run: Run) -> str:
+    """Return why the answers of a run are doubtful, and what to do; empty if nothing is known."""
+    share = share_of_others(run)
+    if not share > LOADED:
+        return ""
+    return f"others used {share:.0%} of the cores meanwhile: repeat it on a quiet machine"
 
 
 def share_of_others(run: Run) -> float:

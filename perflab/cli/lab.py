@@ -108,6 +108,8 @@ def _table(answers: Sequence[Answered]) -> list[str]:
     for run, answer in rows:
         study = f"   (study: {answer.study})" if answer.study else ""
         lines.append(f"  {answer.question:{width}}  {answer.text}{study}")
+        if answer.doubt:
+            lines.append(f"  {'':{width}}  DOUBTFUL: {answer.doubt}")
         if text := shipped.get(answer.question):
             lines.append(f"  {'':{width}}  the reference: {text}")
         if 0 < answer.blocks <= MOST_BLOCKS:

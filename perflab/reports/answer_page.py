@@ -18,6 +18,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 52em;
 section {{ border: 1px solid #ddd; border-radius: 8px; padding: 1em 1.5em; margin: 1.5em 0; }}
 h2 {{ margin: 0; font-size: 1.1em; font-weight: normal; }}
 .answer {{ font-size: 1.4em; font-weight: 600; margin: .2em 0 0; }}
+.doubt {{ color: #a3341f; margin: .2em 0; }}
 .study, details, nav {{ color: #555; font-size: .9em; }}
 img {{ max-width: 100%; margin: 1em 0; }}
 nav a {{ margin-right: 1.2em; }}
@@ -38,6 +39,7 @@ def answer_page(title: str, answered: Iterable[tuple[Answer, Path]], folder: Pat
 
 def _card(answer: Answer, notebook: Path, folder: Path) -> str:
     study = f'<p class="study">study: {html.escape(answer.study)}</p>' if answer.study else ""
+    doubt = f'<p class="doubt">Doubtful: {html.escape(answer.doubt)}</p>\n' if answer.doubt else ""
     evidence = "".join(f"<p>{html.escape(sentence(finding))}</p>" for finding in answer.findings)
     svgs = sorted(notebook.parent.glob("*.svg"), key=lambda path: path.stem != EFFECT)
     picture = ""
@@ -54,7 +56,7 @@ def _card(answer: Answer, notebook: Path, folder: Path) -> str:
     anchors = [f'<a href="{_address(path, folder)}">{words}</a>' for words, path in present.items()]
     return (
         f"<section><h2>{html.escape(answer.question)}</h2>\n"
-        f'<p class="answer">{html.escape(answer.text)}</p>\n{study}\n{picture}'
+        f'<p class="answer">{html.escape(answer.text)}</p>\n{doubt}{study}\n{picture}'
         f"<details><summary>How sure, and why</summary>{evidence}</details>\n"
         f"<nav>{' '.join(anchors)}</nav></section>\n"
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.noise import doubt
 from perflab.parameters import as_text
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.display import plain
@@ -32,7 +33,7 @@ AT_THE_END = "the reasons stand at the end"
 
 
 def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
-    """Return what a reader must know first: the run did not finish, or trials do not count.
+    """Return what a reader must know first: a run did not finish, trials do not count, others ran.
 
     ``reasons`` says where the reasons of those trials stand.
     """
@@ -54,6 +55,8 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
             f"{bad} of {counted(len(states), 'trial')} {'does' if bad == 1 else 'do'} not count; "
             f"{reasons}."
         )
+    if why := doubt(run):
+        lines.append(f"Doubtful: {why}.")
     if run.problems:
         lines.append(f"The recording is damaged in {counted(len(run.problems), 'place')}.")
     return lines

@@ -7,11 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from perflab.analysis.answers import answers_of
 from perflab.analysis.noise import noise_flags, noise_report
 from perflab.analysis.validity import validity_table
 from perflab.recordings import Reason, Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from tests.support.synthetic import write_run
+from perflab.reports.answer_page import answer_page
+from perflab.reports.methods import first_said
+from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 
 
 def test_trials_that_do_not_count_are_flagged(tmp_path) -> None:
@@ -72,15 +75,40 @@ def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_pat
     for name in ("begin_ns", "end_ns"):
         trials[name] = trials["block"].map(first[name])
     run._trials = trials
-    spans = trials.set_index("trial_id")
+    keep_busy(run, 1.0)
+    assert any("others used" in flag for flag in noise_flags(run))
+    run.record = run.record.model_copy(update={"tables": {TURNS: dict(TURN_COLUMNS)}})
+    assert not any("others used" in flag for flag in noise_flags(run))
+
+
+@pytest.mark.parametrize(("used", "marked"), [(0.2, False), (0.6, True)])
+def test_an_answer_beside_much_other_work_is_marked_wherever_it_stands_first(
+    tmp_path, used: float, marked: bool
+) -> None:
+    asked = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], asks="off faster?", subject="requests/s")
+    run = write_run(tmp_path, blocks=6, contrasts=[asked])
+    keep_busy(run, 0.5 + used * len(placed(run)))
+    (answer,) = answers_of(run)
+    text = f"others used {used:.0%} of the cores meanwhile: repeat it on a quiet machine"
+    assert answer.doubt == text * marked
+    assert answer.text.startswith("yes: +"), "it is an answer all the same"
+    assert (text in answer_page("", [(answer, tmp_path / "it.ipynb")], tmp_path)) == marked
+    assert (f"Doubtful: {text}." in first_said(run)) == marked
+
+
+def keep_busy(run: Run, busy: float) -> None:
+    """Give a run samples: a service and its client use a quarter of a core each, the lab none.
+
+    All cores together are ``busy`` cores busy.
+    """
+    spans = run.trials().set_index("trial_id")
     cores = [f"core {core}" for core in sorted(placed(run))]
 
     def samples_of(name: str) -> pd.DataFrame:
-        """Return samples: a service and its client use a quarter of a core each, the lab none."""
         begin_ns, end_ns = spans.at[name, "begin_ns"], spans.at[name, "end_ns"]
         length_ns = end_ns - begin_ns
         used = {"shop": length_ns / 4, "client": length_ns / 4, "lab": 0.0}
-        used |= dict.fromkeys(cores, 2 * length_ns / 2 / len(cores))
+        used |= dict.fromkeys(cores, busy * length_ns / len(cores))
         rows = [
             (name, at, service, cpu_ns, 0)
             for service, whole in used.items()
@@ -89,9 +117,6 @@ def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_pat
         return pd.DataFrame(rows, columns=["trial_id", "t_ns", "service", "cpu_ns", "memory_bytes"])
 
     run.table = lambda _, names: pd.concat(map(samples_of, names), ignore_index=True)
-    assert any("others used" in flag for flag in noise_flags(run))
-    run.record = run.record.model_copy(update={"tables": {TURNS: dict(TURN_COLUMNS)}})
-    assert not any("others used" in flag for flag in noise_flags(run))
 
 
 def placed(run: Run) -> set[int]:

@@ -41,9 +41,11 @@ def test_a_shown_effect_is_a_yes_with_its_size_beside_the_studys(
     assert (answer.study, answer.blocks) == (study, 0)
 
 
-def test_an_effect_the_other_way_is_a_no(tmp_path: Path) -> None:
-    changes = {"published_ratio": None, "published_direction": "smaller"}
-    assert answered(tmp_path, changes).text.startswith("no, the other way: +")
+def test_an_effect_the_other_way_is_a_no_beside_the_studys_size_alone(tmp_path: Path) -> None:
+    changes = {"published_ratio": 0.5, "published_direction": "smaller"}
+    answer = answered(tmp_path, changes)
+    assert answer.text.startswith("no, the other way: +")
+    assert answer.study == "-50%"
 
 
 def test_what_is_not_decided_says_so_with_the_blocks_that_would_decide_it(tmp_path: Path) -> None:
