@@ -150,7 +150,9 @@ def _study(findings: Sequence[Finding]) -> str:
     if not sizes:
         published = any(finding.contrast.published_direction for finding in findings)
         return "yes" if published else ""
-    compared = dict.fromkeys(how for _, how in sizes)
+    compared = {how for _, how in sizes}
+    if len(compared) > 1:
+        return ", ".join(f"{size} ({how})" if how else size for size, how in sizes)
     return ", ".join([*(size for size, _ in sizes), *filter(None, compared)])
 
 

@@ -75,6 +75,15 @@ def test_parts_of_a_question_are_told_apart_where_they_differ(tmp_path: Path) ->
     assert answers_of(write_run(tmp_path, requests=40, contrasts=unasked, seed=2)) == []
 
 
+def test_each_published_size_stands_with_its_own_words_where_they_differ(tmp_path: Path) -> None:
+    parts = [
+        contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], name=str(size), published_ratio=size, **ASKS)
+        for size in (1.6, 3.0)
+    ]
+    (answer,) = answers_of(write_run(tmp_path, requests=40, contrasts=parts))
+    assert answer.study == "+60% (as here), 3.00x (more than here)"
+
+
 @pytest.mark.parametrize(
     ("ratio", "words"), [(1.153, "+15%"), (1.0312, "+3.1%"), (0.5, "-50%"), (13.24, "13.2x")]
 )
