@@ -225,7 +225,8 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
 
 
 def _print(run: Run, pairs: list[Pair]) -> None:
-    """Print whether answers differ, the result, the table behind it, and what limits both."""
+    """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
+    from perflab.analysis.noise import doubt
     from perflab.reports.duels import answer, notes, other_answers, result_table
 
     console = make_console()
@@ -233,6 +234,8 @@ def _print(run: Run, pairs: list[Pair]) -> None:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for pair in pairs:
         console.print(Text(answer(pair, len(pairs) == 1), "bold"), soft_wrap=True)
+    if why := doubt(run):
+        console.print(f"DOUBTFUL: {why}", markup=False, highlight=False)
     if any(finding.effect for pair in pairs for finding in pair.findings.values()):
         console.print()
         print_table(frame_table(result_table(run, pairs)))

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perflab import api
+from perflab.analysis import noise
 from perflab.analysis.decision import decide, decide_bound
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.thresholds import judged, thresholds_of
@@ -193,6 +194,17 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
     assert lines[-1] == f"repeat: {shlex.join(['perflab', *words])}"
     assert "published" not in done.stdout
+
+
+def test_a_duel_beside_much_other_work_says_so_below_its_answer(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noise, "share_of_others", lambda _: 0.6)
+    monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
+    monkeypatch.setattr(api, "save", lambda _: [Path("figures/effect.svg")])
+    lines = CliRunner().invoke(app, DUEL).stdout.splitlines()
+    assert lines[0].startswith("new is 36% slower [")
+    assert lines[1].startswith("DOUBTFUL: others used 60% of the cores meanwhile")
 
 
 @pytest.mark.parametrize(("codes", "status"), [((), 3), (("generator.late",), 4)])
