@@ -65,12 +65,6 @@ def achieved(confidence: float) -> str:
     return f"{confidence:.1%}"
 
 
-def response_text(contrast: Contrast) -> str:
-    """Return the response of a contrast, with "difference" if it is not a ratio."""
-    is_difference = contrast.scale == "difference"
-    return f"{contrast.response}, difference" if is_difference else contrast.response
-
-
 def published_text(contrast: Contrast) -> str:
     """Return the published effect: a ratio or difference, a direction, or an empty string."""
     is_difference = contrast.scale == "difference"

@@ -12,7 +12,6 @@ from perflab.analysis.findings import (
     decision_text,
     left_out,
     published_text,
-    response_text,
     scope_words,
     single_run,
 )
@@ -32,9 +31,10 @@ def findings_table(findings: list[Finding]) -> pd.DataFrame:
 
 def _row(finding: Finding) -> dict[str, Any]:
     contrast, effect = finding.contrast, finding.effect
+    difference = ", difference" if contrast.scale == "difference" else ""
     return {
         "claim": contrast.claim,
-        "response": response_text(contrast),
+        "response": f"{contrast.response}{difference}",
         "published": published_text(contrast),
         "measured": effect.estimate if effect else math.nan,
         "95% low": _end(effect, "at most"),
