@@ -21,7 +21,7 @@ from perflab.figures.export import (
     write_whole,
 )
 from perflab.instruments import py_spy
-from perflab.parameters import did_you_mean
+from perflab.parameters import unknown
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.regions import regions
@@ -78,9 +78,8 @@ def draw(run: Run, name: str) -> LabFigure:
     nearest.
     """
     views = {view.name: view for view in _declared(run) or GENERAL_VIEWS}
-    if name not in views:
-        near = did_you_mean(name, views)
-        raise ParameterError("view", [f"no view '{name}'{near}; there are: {', '.join(views)}"])
+    if problems := unknown("view", [name], views):
+        raise ParameterError("view", problems)
     return draw_view(views[name], run)
 
 

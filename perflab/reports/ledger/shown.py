@@ -9,7 +9,7 @@ import pandas as pd
 
 from perflab.analysis.verdict import Outcome
 from perflab.errors import ParameterError
-from perflab.parameters import did_you_mean
+from perflab.parameters import unknown
 from perflab.recordings import reference_runs
 from perflab.recordings.display import Shown
 from perflab.reports.ledger.entries import (
@@ -43,10 +43,9 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     ParameterError where there is no such answer.
     """
     outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
-    known = ["", JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]
-    if answer not in known:
-        near, listed = did_you_mean(answer, known), ", ".join(dict.fromkeys(known[1:]))
-        raise ParameterError("answer", [f"no answer '{answer}'{near}; there are: {listed}"])
+    known = [JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]
+    if answer and (problems := unknown("answer", [answer], known)):
+        raise ParameterError("answer", problems)
     return [
         entry
         for entry in entries

@@ -13,7 +13,7 @@ import pandas as pd
 
 from perflab.analysis.verdict import Outcome
 from perflab.errors import ParameterError, RecordingError
-from perflab.parameters import did_you_mean
+from perflab.parameters import did_you_mean, unknown
 from perflab.recordings import studies
 from perflab.recordings.display import Shown
 from perflab.recordings.published_results import shared_rows
@@ -48,9 +48,8 @@ def checks(study: str = "") -> list[Check]:
 
     ParameterError where there is no such study, RecordingError where a line is not as wanted.
     """
-    if study and study not in studies():
-        near, known = did_you_mean(study, studies()), ", ".join(studies())
-        raise ParameterError("study", [f"no study '{study}'{near}; there are: {known}"])
+    if study and (problems := unknown("study", [study], studies())):
+        raise ParameterError("study", problems)
     lines = [line for line in shared_rows("checks") if study in ("", line["study"])]
     return [_check(line) for line in lines]
 
@@ -71,9 +70,8 @@ def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
 
     ParameterError where there is no such finding.
     """
-    if finding and finding not in FINDINGS:
-        near, known = did_you_mean(finding, FINDINGS), ", ".join(FINDINGS)
-        raise ParameterError("finding", [f"no finding '{finding}'{near}; there are: {known}"])
+    if finding and (problems := unknown("finding", [finding], FINDINGS)):
+        raise ParameterError("finding", problems)
     chosen = [check for check in checks(study) if finding in ("", check.finding)]
     chosen.sort(key=lambda check: FINDINGS.index(check.finding))
     return pd.DataFrame(map(astuple, chosen), columns=list(COLUMNS))
