@@ -11,7 +11,7 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.verdict import Outcome, Verdict, Way
 from perflab.recordings import Contrast, Run
 from perflab.statistics.comparison import BOUND, Effect
-from perflab.statistics.in_words import at_least, at_most, counted, number
+from perflab.statistics.in_words import at_least, at_most, capitalized, counted, number
 
 # For these outcomes the sentence says what would decide the claim.
 STILL_OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN, Outcome.UNPUBLISHED)
@@ -87,7 +87,7 @@ def sentence(finding: Finding) -> str:
     if contrast.source not in ("", "none"):
         parts.append(f"Source: {contrast.source}")
     if finding.effect is None:
-        parts += [_upper(text) for text in (verdict.reason, finding.absent) if text]
+        parts += [capitalized(text) for text in (verdict.reason, finding.absent) if text]
     else:
         parts.append("; ".join([_measured(finding, finding.effect), *_remarks(finding)]))
     return ". ".join([*parts, evidence(finding)]) + "."
@@ -102,10 +102,6 @@ def evidence(finding: Finding) -> str:
 def adjusted_words(claims: int) -> str:
     """Return the name of a p-value that is adjusted for so many claims."""
     return f"p, adjusted for {counted(claims, 'claim')}" if claims > 1 else "p, adjusted"
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _remarks(finding: Finding) -> list[str]:

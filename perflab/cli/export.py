@@ -127,6 +127,7 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
     from perflab.parameters import unknown
     from perflab.paths import figures_dir
     from perflab.reports.figures import views_of
+    from perflab.statistics.in_words import capitalized
 
     views = {view.name: view for view in views_of(run)}
     problems = [*unknown("format", formats, PICTURES), *unknown("view", names, views)]
@@ -136,7 +137,7 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
     for name in names or views:
         view = views[name]
         print("", *save_view(view, run, place, formats), sep="\n")
-        title = f"{view.title[:1].upper()}{view.title[1:]}"
+        title = capitalized(view.title)
         print(f"\n{title}. {run.n_text()}. Run {run.run_id}, commit {run.record.commit}.")
 
 

@@ -16,6 +16,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from perflab.figures.origin import Page
 from perflab.figures.theme import INK, MUTED, applied, text_width_in, wrap
+from perflab.statistics.in_words import capitalized
 
 # _IN: inches; _PT: sizes of letters, in points.
 WIDTH_IN, MARGIN_IN = 7.2, 0.1
@@ -65,7 +66,7 @@ def page_canvas(
     ``plot_height_in``. ``key`` holds legend handles with labels of one line. Axes that are added
     lie between key and footer; call :func:`finish` after the last artist.
     """
-    head = lines_of(f"{title[:1].upper()}{title[1:]}", TEXT_IN, TITLE_PT, INK, "bold")
+    head = lines_of(capitalized(title), TEXT_IN, TITLE_PT, INK, "bold")
     head += lines_of(subtitle, TEXT_IN, SUBTITLE_PT, MUTED) if subtitle else []
     foot = []
     for part in page.footer.split("\n"):

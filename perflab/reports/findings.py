@@ -35,7 +35,7 @@ from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.cells import count, effect_text, measured, p_value
 from perflab.reports.duels import are_variants, variant_sentences
-from perflab.statistics.in_words import MISSING, counted, missing, number
+from perflab.statistics.in_words import MISSING, capitalized, counted, missing, number
 
 # The beginning of the column's name, which says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
@@ -197,7 +197,7 @@ def _judged_sentence(claim: JointClaim) -> str:
         f"{str(claim.verdict).capitalize()}: {_claim_text(claim)}",
         f"Source: {'; '.join(sources)}" if all(sources) else "",
         *(_measured(finding) for finding in claim.findings if finding.effect),
-        f"{claim.verdict.reason[:1].upper()}{claim.verdict.reason[1:]}",
+        capitalized(claim.verdict.reason),
         evidence(max(claim.findings, key=attrgetter("trials"))),
     ]
     return ". ".join(filter(None, parts)) + "."
@@ -206,7 +206,7 @@ def _judged_sentence(claim: JointClaim) -> str:
 def _measured(finding: Finding) -> str:
     title, effect = finding.response.title, finding.effect
     numbers = f"{effect_text(effect)} (95% interval, n = {effect.n if effect else 0})"
-    return f"{title[:1].upper()}{title[1:]}: {numbers}, published {_published(finding)}"
+    return f"{capitalized(title)}: {numbers}, published {_published(finding)}"
 
 
 def headings(run: Run) -> dict[str, str]:

@@ -41,7 +41,7 @@ from perflab.reports.methods import (
     set_up,
     where_and_when,
 )
-from perflab.statistics.in_words import MISSING
+from perflab.statistics.in_words import MISSING, capitalized
 
 # A page has room for so many treatments side by side.
 MOST_ACROSS = 4
@@ -136,7 +136,7 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     record, answers = run.record, answers_of(run)
     title = (variants_answer(run) if are_variants(run) else "") or record.title
     if answers:
-        title = f"{_capitalized(answers[0].question)} {_capitalized(answers[0].text)}"
+        title = f"{capitalized(answers[0].question)} {capitalized(answers[0].text)}"
     why, limits = next(_changes(run), ""), _limits(run)
     parts = [
         f"# {cell(title)}\n",
@@ -189,11 +189,7 @@ def _limits(run: Run) -> str:
     """Return what narrows the result: shared cores, noise, and warnings."""
     warnings = [warning.text.rstrip(".") for warning in run.record.warnings[:MOST_WARNINGS]]
     text = "; ".join(filter(None, [run.record.shared_cores, *noise_flags(run), *warnings]))
-    return f"{_capitalized(text)}." if text else ""
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return f"{capitalized(text)}." if text else ""
 
 
 def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
@@ -272,7 +268,7 @@ def _changes(run: Run) -> Iterator[str]:
             changes = change(run.requests(), before, after)
         except AnalysisError:
             continue
-        yield _capitalized(change_sentence(changes, labels[before], labels[after]))
+        yield capitalized(change_sentence(changes, labels[before], labels[after]))
 
 
 def _pairs(run: Run) -> Iterator[tuple[str, str]]:
@@ -302,7 +298,7 @@ def _figures(figures: Sequence[Figure], heading: str = "## Figures\n\n") -> str:
 def _figure(number: int, figure: Figure) -> str:
     """Return a picture with its alternative text, its caption and links to its files."""
     alternative = cell(figure.title).replace("[", "\\[").replace("]", "\\]")
-    caption = cell(f"{figure.title[:1].upper()}{figure.title[1:]}. {figure.n}.").replace("*", "∗")
+    caption = cell(f"{capitalized(figure.title)}. {figure.n}.").replace("*", "∗")
     words = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".json": "call chains for speedscope"}
     links = [f"[{words[Path(link).suffix]}](<{link}>)" for link in figure.files]
     files = f" ({', '.join(links)})" if links else ""

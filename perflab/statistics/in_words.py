@@ -30,6 +30,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def capitalized(text: str) -> str:
+    """Return text with a capital first letter; all others stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def missing(value: Any) -> bool:
     """Return whether ``value`` stands for "no number" (None, NaN, pandas' NA)."""
     if value is None:
