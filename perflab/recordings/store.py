@@ -77,8 +77,7 @@ class RunWriter:
 
     def update(self, **changes: Any) -> None:
         """Change fields of the record and rewrite ``run.json`` atomically."""
-        fields = {name: getattr(self.record, name) for name in RunRecord.model_fields}
-        changed = RunRecord.model_validate({**fields, **changes})
+        changed = RunRecord.model_validate({**dict(self.record), **changes})
         path = self.path / "run.json"
         with explained(path, "the record as it was before and all committed trials are readable"):
             replace_file(path, as_json(changed))
