@@ -84,7 +84,7 @@ class Decision:
 
 
 def decide(effect: Effect, corrected: Corrected | None = None) -> Decision:
-    """Decide what a ratio shows.
+    """Decide what a ratio shows, or the bound of one.
 
     A difference up to ``MARGIN``, either way, does not matter (0.03: 3%); this is tested first, and
     not corrected for other claims. ``corrected`` is the claim's p-value, adjusted for the run's
@@ -96,26 +96,19 @@ def decide(effect: Effect, corrected: Corrected | None = None) -> Decision:
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text)
     if effect.narrow_low > 1 / (1 + MARGIN) and effect.narrow_high < 1 + MARGIN:
         return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {MARGIN:.0%}")
-    if not (effect.low > 1 or effect.high < 1):
-        return _undecided(x, 1 - CONFIDENCE)
-    if corrected is None or corrected.holds:
-        return Decision(Kind.DIFFERENT, (0, 0), "the interval excludes 1 (no difference)")
-    missing = f"the interval excludes 1 (no difference), but {corrected.text()}"
-    return _undecided(x, corrected.needed_p, missing)
+    level, missing = 1 - CONFIDENCE, ""
+    if effect.low > 1 or effect.high < 1:
+        why = f"the {'bound' if effect.bound else 'interval'} excludes 1 (no difference)"
+        if corrected is None or corrected.holds:
+            return Decision(Kind.DIFFERENT, (0, 0), why)
+        level, missing = corrected.needed_p, f"{why}, but {corrected.text()}"
+    if effect.bound:
+        text = "only a bound is known; a longer time-out would tell more than more blocks"
+        return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
+    return _undecided(x, level, missing)
 
 
-def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision:
-    """Decide an effect of which only a bound is known, by whether the bound excludes 1."""
-    if excludes and (corrected is None or corrected.holds):
-        return Decision(Kind.DIFFERENT, (0, 0), "the bound excludes 1 (no difference)")
-    text = "only a bound is known; a longer time-out would tell more than more blocks"
-    missing = ""
-    if excludes and corrected is not None:
-        missing = f"the bound excludes 1 (no difference), but {corrected.text()}"
-    return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
-
-
-def _undecided(x: np.ndarray, level: float, missing: str = "") -> Decision:
+def _undecided(x: np.ndarray, level: float, missing: str) -> Decision:
     """Return how many blocks would decide it if the mean is the one measured."""
     noise, effect = float(x.std(ddof=1)), abs(float(x.mean()))
     # The blocks so far did not decide it; below 6 the noise would have to be normal.

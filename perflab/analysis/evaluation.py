@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
-from perflab.analysis.decision import Decision, decide, decide_bound
+from perflab.analysis.decision import Decision, decide
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
@@ -253,8 +253,4 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
     """
     if contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
         return None
-    if effect.bound:
-        return decide_bound(
-            effect.limit < 1 if effect.bound == "at most" else effect.limit > 1, among
-        )
     return decide(effect, corrected=among)

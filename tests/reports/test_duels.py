@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from perflab import api
 from perflab.analysis import noise
-from perflab.analysis.decision import decide, decide_bound
+from perflab.analysis.decision import decide
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.thresholds import judged, thresholds_of
 from perflab.analysis.verdict import judge
@@ -43,9 +43,7 @@ def finding(response: str, effect: Effect | None, scale: str = "ratio") -> Findi
         }
     )  # fmt: skip
     decision = None
-    if effect is not None and effect.bound:
-        decision = decide_bound(effect.limit > 1)
-    elif effect is not None and scale == "ratio" and effect.n > 2:
+    if effect is not None and scale == "ratio" and effect.n > 2:
         decision = decide(effect)
     declared = named(RESPONSES, response)
     assert declared is not None
