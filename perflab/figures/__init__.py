@@ -11,6 +11,7 @@ from perflab.figures.plots.cpu import CORE_TIME, LATENCY_CPU, PROFILE
 from perflab.figures.plots.database import DATABASE_WAITS, FLUSH_COST
 from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.latency import LATENCY_ECDF, TIME_BREAKDOWN, time_breakdown_view
+from perflab.figures.plots.rates import rate_view
 from perflab.figures.plots.throughput import IN_FLIGHT, THROUGHPUT, throughput_view
 from perflab.figures.view import Judging, View, draw_view
 
@@ -24,6 +25,6 @@ GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)
 __all__ = [
     "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
     "LATENCY_CPU", "LATENCY_ECDF", "OF_REQUESTS", "PROFILE", "THROUGHPUT", "TIME_BREAKDOWN",
-    "Judging", "LabFigure", "View", "draw_view", "provenance", "save_view", "throughput_view",
-    "time_breakdown_view",
+    "Judging", "LabFigure", "View", "draw_view", "provenance", "rate_view", "save_view",
+    "throughput_view", "time_breakdown_view",
 ]  # fmt: skip

@@ -153,8 +153,9 @@ def shares() -> tuple[Share, ...]:
 
 
 def has_all_commits(run: Run) -> bool:
-    """Return whether a run compares on, off and no database write."""
-    return set(LEVELS) <= {treatment.levels.get(FACTOR) for treatment in run.record.treatments}
+    """Return whether a run compares on, off and no database write, under one load."""
+    levels = [treatment.levels.get(FACTOR) for treatment in run.record.treatments]
+    return set(LEVELS) <= set(levels) and "rate" not in run.record.factors
 
 
 def judged_claims(run: Run) -> dict[str, JointClaim]:

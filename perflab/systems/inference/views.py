@@ -21,6 +21,7 @@ from perflab.figures import (
     IN_FLIGHT,
     LATENCY_CPU,
     LATENCY_ECDF,
+    rate_view,
     throughput_view,
     time_breakdown_view,
 )
@@ -276,7 +277,7 @@ def scenario(
         has_onnx = levels.get("runtime") == "onnx"
         writes = {"yes": COMMITS["on"], "no": COMMITS["none"]}
         return writes.get(levels.get("database_write", "")) if has_onnx else None
-    is_usual = parameters.get("driver", "psycopg2") == "psycopg2"
+    is_usual = parameters.get("driver", "psycopg2") == "psycopg2" and "rate" not in levels
     if experiment == "synchronous_commit" and is_usual and not parameters.get("round_trip_ms"):
         return COMMITS.get(levels.get("synchronous_commit", ""))
     return None
@@ -291,9 +292,15 @@ def _is_published_load(run: Run, row: str) -> bool:
 FLUSH_MAP = View("flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS))
 CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, draw_shares, suits=has_all_commits,
                       judging=Judging(tuple(CLAIMS), judged_claims))  # fmt: skip
+LATENCY_RATE = rate_view(
+    "latency_rate",
+    "response times against the rate of requests",
+    {f"p{share}_ms": f"p{share}, ms (log)" for share in (50, 95, 99)},
+)
 
 VIEWS = (
     EFFECT,
+    LATENCY_RATE,
     FLUSH_MAP,
     CLAIMED_SHARES,
     throughput_view(published_absolutes),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from perflab.errors import ParameterError
 from perflab.figures.view import OTHER_LOAD
 from perflab.recordings import Run
+from perflab.reports.figures import views_of
 from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
-from tests.golden.recordings import write_recording
+from tests.golden.recordings import CASES, Case, write_recording
 from tests.systems.planned import plan_of
 
 
@@ -50,6 +52,27 @@ def test_the_map_plants_its_delay_before_every_commit() -> None:
     ]
     on = ("on", 0, 5)
     assert delays == [("off", 0, 5), on, on, ("on", 3000, 0), ("on", 3000, 0)]
+
+
+def test_rates_are_offered_whether_or_not_answers_come(tmp_path: Path) -> None:
+    run_plan = plan_of("synchronous_commit", rate="400,100", requests=500)
+    loads = [treatment.workload.arrivals.model_dump() for treatment in run_plan.treatments]
+    assert [load["stages"][0]["rate"] for load in loads] == [100, 400] * 3
+    assert [load["stages"][0]["duration_s"] - load["warmup_s"] for load in loads] == [5, 1.25] * 3
+    asked = [contrast.name for contrast in run_plan.contrasts]
+    assert asked == ["off against on at 100/s", "off against on at 400/s"]
+    with patch.dict(CASES, {"rates": Case("synchronous_commit", parameters={"rate": (100, 400)})}):
+        run = write_recording(tmp_path, "rates/claimed")
+    assert published_absolutes(run, "throughput_rps").empty
+    views = {view.name: view for view in views_of(run)}
+    assert "claimed_shares" not in views, "the study's claims are about users who wait"
+    table = views["latency_rate"].table(run)
+    typical = table[(table["what"] != "trial") & (table["response"] == "p50_ms")]
+    assert sorted(set(typical["series"])) == [
+        "no database write", "synchronous_commit=off", "synchronous_commit=on",
+    ]  # fmt: skip
+    assert (typical["rate"].value_counts() == 3).all()
+    assert (typical["low"] <= typical["value"]).all()
 
 
 def durability(folder: Path, **parameters: object) -> Run:

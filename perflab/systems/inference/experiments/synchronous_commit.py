@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from itertools import product
+from typing import Annotated
 
+from pydantic import Field, PositiveFloat
+
+from perflab.load.workload import OpenLoop, Stage
 from perflab.recordings import Contrast, ContrastPair
 from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import stacks
-from perflab.systems.inference.stacks import COMMITS, Driver, InferenceParameters, published_rps
+from perflab.systems.inference.stacks import (
+    COMMITS,
+    Driver,
+    InferenceParameters,
+    OneOrMore,
+    published_rps,
+)
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -15,6 +25,9 @@ FACTOR, WRITE = "synchronous_commit", "database_write"
 ON, OFF = {WRITE: "yes", FACTOR: "on"}, {WRITE: "yes", FACTOR: "off"}
 # Without a write there is no commit that could wait.
 NONE = {WRITE: "no", FACTOR: "none"}
+RATE = "rate"
+# Throughput rises for so long after services start.
+WARMUP_S = 3.0
 LABELS = {"on": f"{FACTOR}=on", "off": f"{FACTOR}=off", "none": "no database write"}
 
 
@@ -27,6 +40,11 @@ class SynchronousCommitParameters(InferenceParameters):
     )
     round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the database, in ms"
+    )
+    rate: Annotated[tuple[PositiveFloat, ...], OneOrMore] = Field(
+        default=(),
+        description="levels to compare: requests offered a second, whether or not answers come; "
+        "without any, users wait for their answers, as in the study",
     )
 
 
@@ -42,11 +60,41 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
         writes=writes,
     )
     path = stacks.endpoint(parameters.driver, database_write=writes)
-    return stacks.treatment(parameters, levels, LABELS[levels[FACTOR]], plan, path)
+    treatment = stacks.treatment(parameters, levels, LABELS[levels[FACTOR]], plan, path)
+    return treatment if RATE not in levels else _offered(treatment, parameters.requests)
+
+
+def _offered(treatment: Treatment, requests: int) -> Treatment:
+    """Return the treatment with so many requests in an open loop, at the rate of its levels."""
+    rate = treatment.levels[RATE]
+    stage = Stage(rate=float(rate), duration_s=WARMUP_S + requests / float(rate))
+    arrivals = OpenLoop(stages=(stage,), warmup_s=WARMUP_S)
+    load = treatment.workload.model_copy(update={"arrivals": arrivals})
+    return treatment.model_copy(update={"workload": load, "label": f"{treatment.label}, {rate}/s"})
+
+
+def _treatments(parameters: SynchronousCommitParameters) -> list[Treatment]:
+    rates: list[dict[str, str]] = [{RATE: f"{rate:.12g}"} for rate in sorted(parameters.rate)]
+    return [
+        _treatment(parameters, {**levels, **rate})
+        for levels, rate in product((ON, OFF, NONE), rates or [{}])
+    ]
+
+
+def _at_rate(rate: str) -> Contrast:
+    return Contrast(
+        name=f"off against on at {rate}/s",
+        claim=f"beyond the study: synchronous_commit=off shortens the p95 of {rate} requests/s",
+        response="p95_ms",
+        numerator={**OFF, RATE: rate},
+        denominator={**ON, RATE: rate},
+    )
 
 
 def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
     """Return the study's claims; their ratios are published for the study's own load only."""
+    if parameters.rate:
+        return [_at_rate(f"{rate:.12g}") for rate in sorted(parameters.rate)]
     is_published = not parameters.differences()
     on_rps, off_rps, bare_rps = (published_rps(row) for row in COMMITS.values())
     return [
@@ -94,9 +142,7 @@ EXPERIMENT = Experiment(
     "rest of the database write?",
     parameters=SynchronousCommitParameters,
     main_job={"blocks": 12, **stacks.SHORT_TRIALS},
-    treatments=lambda parameters: stacks.with_room(
-        [_treatment(parameters, levels) for levels in (ON, OFF, NONE)]
-    ),
+    treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
     contrasts=_contrasts,
     warnings=stacks.load_warnings,
 )
