@@ -151,7 +151,9 @@ def _listed(model: type[Parameters], name: str, value: Any) -> Any:
     annotation = model.model_fields[name].annotation
     if "tuple" not in str(annotation) or isinstance(value, (list, tuple)):
         return value
-    if value == "" or (value is None and NoneType not in get_args(annotation)):
+    if value is None and NoneType in get_args(annotation):
+        return None
+    if value is None or value == "":
         return []
     if isinstance(value, str):
         parsed = from_text(value)

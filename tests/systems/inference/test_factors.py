@@ -59,6 +59,7 @@ def test_rates_are_offered_whether_or_not_answers_come(tmp_path: Path) -> None:
     loads = [treatment.workload.arrivals.model_dump() for treatment in run_plan.treatments]
     assert [load["stages"][0]["rate"] for load in loads] == [100, 400] * 3
     assert [load["stages"][0]["duration_s"] - load["warmup_s"] for load in loads] == [5, 1.25] * 3
+    assert plan_of("synchronous_commit", rate=None).contrasts[0].name == "off against on"
     asked = [contrast.name for contrast in run_plan.contrasts]
     assert asked == ["off against on at 100/s", "off against on at 400/s"]
     with patch.dict(CASES, {"rates": Case("synchronous_commit", parameters={"rate": (100, 400)})}):

@@ -41,10 +41,10 @@ class SynchronousCommitParameters(InferenceParameters):
     round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the database, in ms"
     )
-    rate: Annotated[tuple[PositiveFloat, ...], OneOrMore] = Field(
-        default=(),
+    rate: Annotated[tuple[PositiveFloat, ...], OneOrMore, Field(min_length=1)] | None = Field(
+        default=None,
         description="levels to compare: requests offered a second, whether or not answers come; "
-        "without any, users wait for their answers, as in the study",
+        "none: users wait for their answers, as in the study",
     )
 
 
@@ -74,7 +74,7 @@ def _offered(treatment: Treatment, requests: int) -> Treatment:
 
 
 def _treatments(parameters: SynchronousCommitParameters) -> list[Treatment]:
-    rates: list[dict[str, str]] = [{RATE: f"{rate:.12g}"} for rate in sorted(parameters.rate)]
+    rates: list[dict[str, str]] = [{RATE: f"{rate:.12g}"} for rate in sorted(parameters.rate or ())]
     return [
         _treatment(parameters, {**levels, **rate})
         for levels, rate in product((ON, OFF, NONE), rates or [{}])
