@@ -139,11 +139,11 @@ def _row(
 ) -> dict[str, Any] | None:
     """Return the row of a response from the trials of each run of both sides.
 
-    None if a side has no value, or all are 0.
+    None if a side has no value, or all are exactly 0.
     """
     a, b = ([_ends(trials, response.name) for trials in side] for side in (first, second))
     a, b = ([of_run for of_run in side if of_run.size] for side in (a, b))
-    if not (a and b) or not any(of_run[1].any() for of_run in (*a, *b)):
+    if not (a and b) or not any(of_run[[1, 3]].any() for of_run in (*a, *b)):
         return None
     counts = (len(a), len(b), *(sum(of_run.shape[1] for of_run in side) for side in (a, b)))
     is_ratio = all((of_run > 0).all() for of_run in (*a, *b))

@@ -283,8 +283,9 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         f"{shown['throughput_rps'] or 0:.1f} successes/s{offered}, "
         f"{_bytes(shown['bytes_per_s'] or 0)}/s received"
     )
+    faults = {"decoding", "encoding"} & {cause["error"] for cause in shown["errors_by_cause"]}
     for encoding, counts in shown.get("packed", {}).items():
-        yield from _wrapped(_packed(encoding, counts))
+        yield from _wrapped(_packed(encoding, counts, bool(faults)))
     if "chunks" in shown:
         yield from _wrapped(
             f"{shown['chunks']} chunks of streams, {shown['chunks_per_s'] or 0:.1f} chunks/s"
@@ -301,10 +302,10 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from _wrapped(f"{shown['errors']} errors" + (f": {causes}" if causes else ""))
 
 
-def _packed(encoding: str, counts: Mapping[str, int]) -> str:
+def _packed(encoding: str, counts: Mapping[str, int], has_failed: bool) -> str:
     text = f"{counts['answers']} answers under {encoding}: {_bytes(counts['bytes'])} on the wire, "
     if not (unpacked := counts.get("unpacked", 0)):
-        return text + "not unpacked, as nothing looks into them"
+        return text + ("not unpacked" if has_failed else "not unpacked, as nothing looks into them")
     each_us = counts["unpacking_ns"] / unpacked / 1e3
     which = "" if unpacked == counts["answers"] else f" from {unpacked} of them"
     return text + (

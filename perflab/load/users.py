@@ -102,9 +102,10 @@ class Answer:
         if self.error == "body_too_large":
             raise NotServed(self.error, TOO_LARGE)
         if not self.body:
-            raise ValueError(
-                "there is no body to read JSON from; with keep_body=False none is kept"
+            why = (
+                f"the request failed ({self.error})" if self.error else "keep_body=False keeps none"
             )
+            raise ValueError(f"there is no body to read JSON from: {why}")
         return json.loads(self.body)
 
     def header(self, name: str) -> str:

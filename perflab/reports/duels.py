@@ -151,7 +151,7 @@ def meaning(finding: Finding) -> str:
     if finding.contrast.scale == "difference":
         # A difference has no margin, and so no decision: its p-value says whether it is shown.
         if not any(effect.by_block):
-            return "no difference"
+            return "no difference" if max(-effect.low, effect.high) <= MARGIN else UNDECIDED
         if not finding.p_adjusted <= USUAL_P:
             return UNDECIDED
         is_more = effect.estimate > 0

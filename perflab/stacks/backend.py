@@ -261,6 +261,9 @@ class Instance(Protocol):
     def follow(self) -> str:
         """Find out what answers for the healthy service; return a sentence if that is unusual."""
 
+    def has_left(self) -> bool:
+        """Return whether a command that only starts a server has ended, and left it behind."""
+
     def pause(self) -> None:
         """Freeze the service; it uses no CPU until it is resumed."""
 

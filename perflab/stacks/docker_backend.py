@@ -56,6 +56,10 @@ class DockerInstance:
         """Return an empty string: no process leaves its container."""
         return ""
 
+    def has_left(self) -> bool:
+        """Return False: a container ends with its first process."""
+        return False
+
     def pause(self) -> None:
         """Freeze the container."""
         with contextlib.suppress(*NO_ANSWER):

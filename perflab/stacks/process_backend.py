@@ -64,6 +64,7 @@ class ProcessInstance:
     _daemons: list[psutil.Process] = field(default_factory=list)
     _others: list[psutil.Process] = field(default_factory=list)
     _is_hidden: bool = False
+    _only_starts: bool = False
 
     def __post_init__(self) -> None:
         self._command = psutil.Process(self._child.pid)
@@ -82,12 +83,17 @@ class ProcessInstance:
         }
         self._daemons = list(dict.fromkeys([*self._daemons, *filter(None, daemons.values())]))
         self._is_hidden = not listeners or None in daemons.values()
+        self._only_starts = is_alive(self._command) and self._child.pid not in listeners
         for daemon in self._daemons:
             cleanup.record(cleanup.make_stack(labels.stack), labels, daemon.pid)
         if self._is_hidden:
             return HIDDEN
         pids = ", ".join(str(daemon.pid) for daemon in self._daemons)
         return f"it went into the background; the lab follows it there (pid {pids})" * bool(pids)
+
+    def has_left(self) -> bool:
+        """Return whether the command, which was no server, has ended in order and left one."""
+        return self._only_starts and not is_alive(self._command) and not self.exit_reason()
 
     def _roots(self) -> list[int]:
         """Return the processes whose descendants are the service; the command's is the first."""

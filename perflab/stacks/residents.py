@@ -98,10 +98,7 @@ class Residents:
                     self._tell(f"{name}: {sentence}")
             self.seed()
             table = ProcessTable()
-            self._lasting = {
-                name: members(item.meter().members(table), item.launch.spec.processes.lasting)
-                for name, item in self._instances.items()
-            }
+            self._lasting = {name: _lasting(item, table) for name, item in self._instances.items()}
         except BaseException:
             self.stop()
             raise
@@ -215,10 +212,19 @@ class Residents:
                 instance.resume()
         self._paused = set(idle)
         self.check_alive(treatment)
+        self._follow(active)
         for name, lost in self.lost(treatment).items():
             log = self._instances[name].log()
             raise ServiceFailed(name, f"lost {lost} since it was started", log)
         self.reported[treatment] = agree(self.plans[treatment], active, self._line)
+
+    def _follow(self, active: Mapping[str, Instance]) -> None:
+        """Follow the servers of commands that have ended since the last look."""
+        for instance in active.values():
+            if instance.has_left():
+                name = instance.launch.labels.service
+                self._tell(f"{name}: {instance.follow()}")
+                self._lasting[name] = _lasting(instance, ProcessTable())
 
     def wake(self) -> None:
         """Resume all services: a block of slices pauses and resumes them by itself."""
@@ -263,6 +269,11 @@ class Residents:
                         self._tell(f"{name}: {problem}")
         while self._ports:
             self._ports.pop().close()
+
+
+def _lasting(instance: Instance, table: ProcessTable) -> dict[psutil.Process, str]:
+    """Return the processes of a service that are to stay, each with its command."""
+    return members(instance.meter().members(table), instance.launch.spec.processes.lasting)
 
 
 def stopped(instance: Instance) -> str:

@@ -113,6 +113,20 @@ def test_a_response_of_0_has_a_difference_in_place_of_a_ratio(
     assert "mean_ms" not in set(comparison.worse(1)["response"])
 
 
+@pytest.mark.parametrize("step", [0.0, 1.0])
+def test_zeros_on_both_sides_have_a_row_unless_they_are_exact(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    for side in sides:
+        told(side, monkeypatch, 0.0, step)
+    table = compare_runs(*sides).table
+    rows = table[table["response"] == "mean_ms"]
+    assert len(rows) == (2 if step else 0)
+    assert (rows["verdict"] == "unclear").all()
+    assert (rows["low"] <= -1).all()
+    assert (rows["high"] >= 1).all()
+
+
 @pytest.mark.parametrize(
     ("b_ms", "step", "verdict"), [(4, 1, "unclear"), (30, 1, "worse"), (4, 0.001, "worse")]
 )

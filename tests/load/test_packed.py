@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perflab.errors import WrongAnswer
 from perflab.load import once
 from perflab.load.clients import encodings
 from perflab.load.clients.encodings import in_order, unpacked
@@ -147,7 +148,8 @@ def test_streams_are_read_unpacked_and_what_packing_did_is_told() -> None:
     assert each["packed"]["gzip"]["unpacked_bytes"] == 6 * len(content)
     assert each["packed"]["gzip"]["unpacking_ns"] > 0
     assert "6 answers under gzip" in table(each)
-    assert "not unpacked" in table(unread)
+    assert "not unpacked, as nothing looks into them" in " ".join(table(unread).split())
+    assert "nothing looks into" not in table(unknown)
     assert (late["errors"], late["chunks"], late["chunks_at_once_share"]) == (0, 30, 1)
     (held,) = (one["text"] for one in late["warnings"] if one["code"] == "stream.at_once")
     assert "gzip" in held
@@ -187,3 +189,13 @@ def test_the_same_answer_packed_otherwise_is_the_same_for_a_duel() -> None:
     assert same[0]["answer_bytes"] == len(CONTENT)
     # What cannot be unpacked is compared as it came.
     assert cut["answer_bytes"] == len(WRONG["cut short"][1])
+
+
+def test_a_body_that_cannot_be_unpacked_is_not_the_expected_one_of_a_variant() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: sdch\r\nContent-Length: 6\r\n\r\nneedle"
+    request = Request(path="/", expect_body="needle")
+    scene: Any = SimpleNamespace(workload=SimpleNamespace(request=request, timeout_s=5.0))
+    with beside(Hostile([Script((Part(answer),))])) as url:
+        look = RightAnswer(variant="a", target=url).look(scene)
+        with pytest.raises(WrongAnswer, match=r"the body of GET / is not read: .*sdch"):
+            look.before()

@@ -21,7 +21,7 @@ from perflab.cli import app
 from perflab.cli.outputs import print_table
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
-from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
+from perflab.reports.duels import answer, meaning, other_answers, pairs_of, variant_sentences
 from perflab.reports.section import page_text
 from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
@@ -141,6 +141,15 @@ def test_what_differs_beside_the_mean_is_told_too() -> None:
         "[1.99, 2.01]; no difference larger than 3% in mean response time"
     )
     assert "p99" not in answered([finding("mean_ms", ratio(1.3 * CALM)), of_p99])
+
+
+@pytest.mark.parametrize(("reach", "words"), [(0.016, "no difference"), (0.19, "not decided")])
+def test_no_failures_are_no_difference_only_where_few_could_have_been_missed(
+    reach: float, words: str
+) -> None:
+    none = Effect(0.0, -reach, reach, confidence=0.95, n=2, p_value=1.0, method="",
+                  by_block=(0.0, 0.0))  # fmt: skip
+    assert meaning(finding("failure_share", none, "difference")) == words
 
 
 def test_a_duel_whose_trials_are_all_refused_answers_nothing() -> None:

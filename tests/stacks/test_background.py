@@ -116,6 +116,24 @@ def test_a_server_in_the_background_is_measured_listed_and_ended(command: str) -
     assert not [words for words in duel.told if "killed" in words], "each was asked to end"
 
 
+def test_a_command_that_ends_after_its_server_is_ready_only_started_it() -> None:
+    duel = Duel(shell(f"{SERVER} & sleep 2"), SERVER)
+    try:
+        server, _ = duel.started()
+        (pid,) = owners({server.launch.port})
+        wait_until(lambda: not cleanup.is_alive(server._command))
+        assert server.has_left()
+        assert "sleep" in duel.residents.lost("variant=a")["a"], "of a trial during which it ended"
+        duel.residents.activate("variant=a")
+        assert f"a: it went into the background; the lab follows it there (pid {pid})" in duel.told
+        assert not duel.residents.lost("variant=a")
+        assert pid in server.meter().members(ProcessTable())
+        psutil.Process(pid).kill()
+        wait_until(server.exit_reason)
+    finally:
+        duel.residents.stop()
+
+
 def test_a_server_that_another_program_keeps_has_no_cpu_and_no_memory(keeper: Path) -> None:
     ask = f"echo {SERVER} > {keeper}"
     duel = Duel(shell(ask), shell(f"{ask}; exec sleep 60"))

@@ -38,6 +38,10 @@ def test_a_single_trial_and_samples_without_spread_have_no_interval() -> None:
         assert math.isnan(p)
 
 
+def test_the_p_of_ties_is_no_smaller_than_that_of_their_orders() -> None:
+    assert shift(np.full(4, 2.0), np.full(4, 1.0))[3] == pytest.approx(2 / math.comb(8, 4))
+
+
 def test_a_sample_spreads_at_least_as_much_as_its_source_can_tell() -> None:
     x, y = np.full(3, 2.0), np.full(3, 1.0)
     expected = stats.ttest_ind_from_stats(2.0, 0.1, 3, 1.0, 0.1, 3).pvalue

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +26,8 @@ HEADER = ("metric_name", "timestamp", "metric_value")
 # Every request has one row of each of these, as far as a file has them.
 _OF_A_REQUEST = re.compile(r"http_reqs|http_req_(?!failed)\w+")
 # k6 waits one minute for an answer. Rows that are always so far apart are of one load all the same.
-GAP_S, GAP_TIMES = 60.0, 30.0
+GAP = "import.gap"
+GAP_S, LONG_S, GAP_TIMES = 60.0, 5.0, 30.0
 # From this share of the duration on, the step of the instants is too coarse for a rate.
 COARSE = 0.1
 _STEPS_S = {10: 1.0, 13: 1e-3, 16: 1e-6, 19: 1e-9}
@@ -57,14 +59,15 @@ def read(path: Path, text: str) -> ToolResult:
             requests.append((at_s, worth, row.get("expected_response")))
         left_out += worth * (metric == DROPPED)
         step_s = max(step_s, _STEPS_S.get(len(instant), 1e-6))
-    _refuse_several(path, begins, instants)
+    several = _several(path, begins, instants)
     if not requests:
         raise refused(path, 0, f"it has no row of {DURATION}: k6 sent no HTTP request")
     for name, count in counts.items():
         if _OF_A_REQUEST.fullmatch(name) and count != len(requests):
             words = f"it has {len(requests):,} rows of {DURATION} and {count:,} of {name}"
             raise refused(path, 0, f"{words}: it is cut off, or rows are missing")
-    return _result(requests, step_s, left_out)
+    found = _result(requests, step_s, left_out)
+    return replace(found, remarks=(*found.remarks, *several))
 
 
 def _seconds(instant: str) -> float:
@@ -74,19 +77,26 @@ def _seconds(instant: str) -> float:
     return datetime.fromisoformat(instant).timestamp()
 
 
-def _refuse_several(
+def _several(
     path: Path, begins: Sequence[int], instants: Sequence[tuple[float, int]]
-) -> None:
-    """Raise ImportRefused where a second header, or a long time without rows, begins a load."""
-    lines = [*begins]
+) -> Sequence[Remark]:
+    """Return a remark on the longest time without rows, if it is long for this file.
+
+    Raises ImportRefused where a second header, or a minute without rows, begins another load.
+    """
     gaps = [(after - at, line) for (at, _), (after, line) in pairwise(sorted(instants))]
-    for gap, line in (one for one in gaps if one[0] > GAP_S and len(begins) == 1):
-        smaller = [other for other, _ in gaps if other < gap]
-        if smaller and gap > GAP_TIMES * sum(smaller) / len(smaller):
-            lines.append(line)
+    sizes = np.sort([gap for gap, _ in gaps])
+    sums, unusual = np.cumsum(sizes), []
+    for gap, line in gaps if len(begins) == 1 else ():
+        smaller = int(np.searchsorted(sizes, gap))
+        if gap > LONG_S and smaller and gap > GAP_TIMES * sums[smaller - 1] / smaller:
+            unusual.append((gap, line))
+    lines = [*begins, *(line for gap, line in unusual if gap > GAP_S)]
     if len(lines) > 1:
         words = f"it holds {len(lines)} loads, which begin at lines {', '.join(map(str, lines))}"
         raise refused(path, lines[1], f"{words}: save each in a file of its own")
+    text = "it has no row for {:.0f} s before line {}: if a load begins there, save it by itself"
+    return [Remark(code=GAP, text=text.format(*gap)) for gap in sorted(unusual)[-1:]]
 
 
 def _result(

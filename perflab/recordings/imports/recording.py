@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -258,7 +258,8 @@ def _record(loads: Mapping[str, Sequence[ImportedLoad]], left_out: Sequence[Rema
     All loads are of one tool and one format. The order of the blocks is that of the files: nobody
     knows in which order the loads were made.
     """
-    now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    # Several imports a second are usual, and the newest must be known.
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
     blocks = max(map(len, loads.values()))
     form = next(load.form for group in loads.values() for load in group)
     return RunRecord(

@@ -98,6 +98,11 @@ def check(path: Path, result: ToolResult) -> None:
         if less > more * ALIKE + max(result.steps.get(one, 0), result.steps.get(other, 0)):
             problem = f"its {one} is {number(less)} ms, and its {other} {number(more)} ms"
             problem += result.where(one, other)
+    for one, other in (("min", "mean"), ("mean", "max")):
+        less, more = (result.times_ms.get(name, math.nan) for name in (one, other))
+        if less > more * ALIKE + max(result.steps.get(one, 0), result.steps.get(other, 0)):
+            problem = f"its {one} is {number(less)} ms, and its {other} {number(more)} ms"
+            problem += result.where(one, other)
     longest_s = result.times_ms.get("max", math.nan) / 1e3
     # Only a duration that the tool measured counts: Locust's begins anew with --reset-stats.
     room_s = result.steps.get("duration", math.nan) + 0.005
@@ -157,6 +162,8 @@ def result_columns(result: ToolResult) -> dict[str, Any]:
     failures = math.nan if result.failures is None else result.failures
     unsure = any(remark.code == UNSURE for remark in result.remarks)
     succeeded = math.nan if unsure else (result.requests - failures) / (result.rated or math.nan)
+    if result.requests and failures == result.requests:
+        succeeded = 0.0
     step = result.steps.get
     values = {
         "failed_percent": (100 * failures / (result.requests or math.nan), 0.0),

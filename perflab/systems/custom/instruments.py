@@ -49,9 +49,11 @@ class _RightAnswer(Look["RightAnswer"]):
                 f"the answer to {what} has status {status} instead of {template.expect_status}"
             )
             raise self._wrong(problem, text)
-        if template.expect_body not in text:
+        if template.expect_body and (unread or template.expect_body not in text):
             problem = f"the answer to {what} does not contain '{template.expect_body}'"
-            raise self._wrong(f"{problem}: {unread}" if unread else problem, text)
+            raise self._wrong(
+                f"the body of {what} is not read: {unread}" if unread else problem, text
+            )
         digest = hashlib.sha256(content).hexdigest()[:DIGITS]
         self._columns = {"answer_bytes": len(content), "answer_digest": digest}
 

@@ -11,8 +11,9 @@ import pytest
 
 from perflab.analysis.between_runs import against_first, compare_runs
 from perflab.errors import ImportRefused
-from perflab.recordings import Run
+from perflab.recordings import Run, list_runs, open_run
 from perflab.recordings.imports import import_files
+from perflab.recordings.imports.results import ToolResult, result_columns
 from perflab.reports.section import section_text
 
 DATA = Path(__file__).parent / "data"
@@ -131,6 +132,11 @@ def test_a_file_that_contradicts_itself_is_told_with_both_numbers_wherever_it_is
             "81 failures of 80 requests",
         ),
         ("locust-1_stats.csv", put(",109,4,", ",109,110,"), "110 failures of 109 requests"),
+        (
+            "oha-1.json",
+            put('"average": 0.0061', '"average": 0.61'),
+            "ms, and its max 35.3 ms",
+        ),
     ],
 )
 def test_a_file_of_which_nothing_can_be_true_is_refused(
@@ -170,6 +176,24 @@ def test_rows_of_two_loads_are_refused_with_the_lines_at_which_they_begin(
     (tmp_path / "k6.csv").write_text(text)
     with pytest.raises(ImportRefused, match=lines):
         import_files({"a": [tmp_path / "k6.csv"]}, tmp_path)
+
+
+def test_a_long_time_without_rows_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "k6.csv").write_text(HEADER + rows(*LOAD, *(46 + at for at in LOAD)))
+    trials = import_files({"a": [tmp_path / "k6.csv"]}, tmp_path).trials()
+    (told,) = [item for item in trials["warnings"].iloc[0] if item.code == "import.gap"]
+    assert told.text.startswith("it has no row for 45 s before line 102:")
+
+
+def test_the_newest_of_imports_within_a_second_is_the_latest(tmp_path: Path) -> None:
+    ids = [import_files({"a": [DATA / "wrk-1.txt"]}, tmp_path).run_id for _ in range(6)]
+    assert [run.run_id for run in list_runs(tmp_path)] == ids
+    assert open_run("latest", tmp_path).run_id == ids[-1]
+
+
+def test_where_nothing_was_answered_no_throughput_succeeded() -> None:
+    refused = ToolResult(5, failures=5, duration_s=1, throughput_rps=0, times_ms={}, rated=0)
+    assert result_columns(refused)["told_succeeded_rps"] == 0
 
 
 @pytest.mark.parametrize(("instants_s", "rps"), [(LOAD, 101), ([0, 290, 600, 900], 4 / 900)])
