@@ -19,6 +19,7 @@ from perflab.recordings.imports.results import ALIKE, ToolResult, contradiction
 from perflab.statistics.in_words import number as in_words
 
 COUNTS, RATE = ("Request Count", "Failure Count"), "Requests/s"
+MEDIAN, LONGEST = "Median Response Time", "Max Response Time"
 _TIMES = {
     "mean": "Average Response Time", "min": "Min Response Time", "max": "Max Response Time",
 }  # fmt: skip
@@ -80,7 +81,7 @@ def read(path: Path, text: str) -> ToolResult:
         times_ms={name: told[name] if requests else math.nan for name in {**_TIMES, **shares}},
         steps={name: _step_ms(told[name]) for name in shares},
         lines=dict.fromkeys(names, line),
-        remarks=(*_sums(path, rows),),
+        remarks=(*_sums(path, rows), *_twice(path, rows, line, total)),
     )
 
 
@@ -101,6 +102,20 @@ def _step_ms(value_ms: float) -> float:
     if math.isnan(value_ms) or value_ms < 1:
         return 1.0
     return max(1.0, 10.0 ** (math.floor(math.log10(value_ms)) + 1 - _MOST_DIGITS))
+
+
+def _twice(
+    path: Path, rows: Sequence[tuple[int, Mapping[str, str]]], line: int, total: Mapping[str, str]
+) -> Iterator[Remark]:
+    """Yield the contradictions of numbers that stand in the file twice."""
+    pairs = [(LONGEST, max(_cell(path, at, row, LONGEST) for at, row in rows))]
+    if {MEDIAN, "50%"} <= {*total}:
+        pairs.append((MEDIAN, _cell(path, line, total, "50%")))
+    for name, other in pairs:
+        told = _cell(path, line, total, name)
+        if abs(told - other) > max(_step_ms(told), _step_ms(other)):
+            words = f"'{name}' is {in_words(told)} ms in all (line {line}), and elsewhere"
+            yield contradiction(f"{words} {in_words(other)} ms")
 
 
 def _sums(path: Path, rows: Sequence[tuple[int, Mapping[str, str]]]) -> Iterator[Remark]:

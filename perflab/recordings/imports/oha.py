@@ -5,6 +5,7 @@ Source: ``schema.json`` of oha. Its numbers are null where no request was answer
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from perflab.recordings.imports.results import NS_MS, ToolResult, contradiction
 
 OF_SUMMARY = re.compile(r'"(successRate|requestsPerSec)"\s*:')
 MS_PER_S = 1e3
+NEAR = 0.001
 # The requests in flight at the end of the load, which are no failures.
 CUT_OFF = "aborted due to deadline"
 _SHARE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
@@ -53,8 +55,22 @@ def read(path: Path, text: str) -> ToolResult:
         throughput_rps=numbers.number("summary", "requestsPerSec"),
         times_ms=times,
         steps={**dict.fromkeys(times, NS_MS), "duration": NS_MS / MS_PER_S},
-        remarks=(*_histogram(numbers, sum(statuses.values())),),
+        remarks=(
+            *_histogram(numbers, sum(statuses.values())),
+            *_share(numbers, sum(statuses.values()), requests, requests + cut_off),
+        ),
     )
+
+
+def _share(numbers: Numbers, answers: int, *totals: int) -> Iterator[Remark]:
+    """Yield the contradiction of the share of answers with their counts; both totals may do."""
+    told = numbers.number_or_nan("summary", "successRate")
+    shares = [answers / total for total in totals if total]
+    if shares and not math.isnan(told) and all(abs(told - share) > NEAR for share in shares):
+        yield contradiction(
+            f"its successRate is {told:.1%}, and {answers:,} of {totals[0]:,} requests were "
+            "answered"
+        )
 
 
 def _histogram(numbers: Numbers, answers: int) -> Iterator[Remark]:

@@ -105,6 +105,9 @@ def test_times_of_nothing_are_missing(tmp_path: Path) -> None:
         ("oha-1.json", put('"requestsPerSec": 523', '"requestsPerSec": 52'), "are no 52.1"),
         ("oha-1.json", put('": 31', '": 310'), "histogram has 359 answers, and its statuses 80"),
         ("locust-1_stats.csv", put(",109,4,", ",109,100,"), "100 in all (line 4), and 4.00"),
+        ("oha-1.json", put('"successRate": 1.0', '"successRate": 0.5'), "successRate is 50.0%"),
+        ("locust-1_stats.csv", put(r"(GET,/,50,3,.*?),23\.05", r"\1,93.05"), "elsewhere 93.1 ms"),
+        ("locust-1_stats.csv", put("(Aggregated,109,4),[0-9]+", r"\1,95"), "Median Response Time"),
         ("k6-summary-1.json", put('"fails": 6', '"fails": 60'), "6, and 'http_req_failed' 60"),
     ],
 )  # fmt: skip
