@@ -24,6 +24,7 @@ from perflab.cli import (
     sweep,
 )
 from perflab.errors import PerflabError, RunInterrupted
+from perflab.host.shortages import told
 from perflab.paths import foreign_environment
 
 app = typer.Typer(
@@ -111,6 +112,11 @@ def main() -> None:
             raise
         way_out = f"pip install 'perflab[{EXTRAS[package]}]'"
         print(f"perflab: {package} is not installed: {way_out}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        if not (shortage := told(error)):
+            raise
+        print(f"perflab: {shortage}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("perflab: interrupted", file=sys.stderr)

@@ -56,7 +56,7 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     at the top. Relative paths begin at the folder of the file, unless it names another.
     """
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(SUBJECT, [f"{path}: {error}"]) from None
@@ -94,7 +94,9 @@ def _problem(keys: KeyPath, value: object, content: Mapping[str, Any]) -> str:
         return f"is a table: put a name with dots in quotes ({entry})"
     elif table == VARIANTS and not isinstance(value, str):
         return 'must be text in quotes, like "command:python3 server.py --port {port}"'
-    if len(keys) > 2 or isinstance(value, (Mapping, datetime.date, datetime.time)):
+    if len(keys) > 2:
+        return f"is within {'.'.join(keys[:-1])}, which must be text, a number or a list"
+    if isinstance(value, (Mapping, datetime.date, datetime.time)):
         return "must be text, a number or a list"
     return ""
 

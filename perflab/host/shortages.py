@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import socket
 import ssl
 import sys
@@ -56,6 +57,14 @@ def told(error: BaseException) -> str:
     number = _number_of(error)
     kind = CLASSES.get(number, "")
     return kind and f"this machine is at fault ({os.strerror(number)}): {WAYS_OUT[kind]}"
+
+
+def few_files(needed: int) -> str:
+    """Return in words that a process may not open so many files; empty where it may."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most in (resource.RLIM_INFINITY, -1) or most >= needed:
+        return ""
+    return f"a process may open {most} files only: {WAYS_OUT['files']}"
 
 
 def held(port: int) -> int:

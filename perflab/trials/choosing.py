@@ -85,8 +85,10 @@ def _pace(result: LoadResult, workload: Workload) -> Pace:
 
 def refuse_busy_client(paces: Mapping[str, Pace]) -> None:
     """Raise LoadError where a closed loop's client would be the limit: no trial would count."""
-    busiest = max(paces, key=lambda name: paces[name].client_share)
-    pace = paces[busiest]
+    # Where nothing was answered the trials say why.
+    answered = [name for name, pace in paces.items() if pace.rate > 0]
+    busiest = max(answered, key=lambda name: paces[name].client_share, default="")
+    pace = paces.get(busiest, Pace(math.inf))
     if pace.client_share > MAX_CLIENT_SHARE:
         half = f"{pace.rate / 2:.2g}"
         raise LoadError(

@@ -7,6 +7,8 @@ import os
 import resource
 import socket
 import ssl
+import subprocess
+import sys
 import urllib.error
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +67,15 @@ def test_every_error_of_the_system_is_sorted_alike_for_all_who_ask(number: str, 
     wrapped.__cause__ = error
     assert class_of(wrapped) == class_of(urllib.error.URLError(error)) == name
     assert bool(told(error)) == bool(name)
+
+
+def test_a_command_that_may_open_no_file_says_so_without_a_traceback() -> None:
+    program = Path(sys.executable).with_name("perflab")
+    words = f"ulimit -n 8; exec {program} load http://127.0.0.1:9/ --users 1 -d 1"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "raise the limit of open files (ulimit -n)" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_numbers_of_tls_and_of_names_are_other_numbers() -> None:

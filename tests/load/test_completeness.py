@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,42 @@ def test_failures_on_connections_that_the_server_was_closing_tell_its_time_out(
         ["3 failures met a kept connection that the server w"] if told else []
     )
     assert all("time-out seems to be 2.0 s" in remark.text for remark in remarks)
+
+
+AT_A_RATE = Workload(request=Request(), arrivals=OpenLoop(stages=(Stage(rate=10, duration_s=10),)))
+
+
+@pytest.mark.parametrize("fresh", [0, 1])
+def test_failures_on_shared_connections_that_had_served_before_are_told(
+    tmp_path: Path, fresh: int
+) -> None:
+    failing = [25, 37, 38]
+
+    def planted(rows: np.ndarray) -> None:
+        rows["error"][failing], rows["first_byte_ns"][failing] = CODES["closed"], 0
+        rows["connect_ns"][failing[:fresh]] = 1
+
+    result = load_result(tmp_path, np.arange(1, 101) / 10, latency_s=0.1, change=planted)
+    remarks = on_kept_connections(result, AT_A_RATE)
+    assert [remark.text[:58] for remark in remarks] == (
+        ["3 failures met a connection that had served before and was"] * (not fresh)
+    )
+
+
+def test_requests_that_few_files_kept_back_are_no_fault_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def planted(rows: np.ndarray) -> None:
+        rows["error"][50:], rows["sent_ns"][50:] = CODES["unsent"], 0
+
+    result = load_result(tmp_path, np.arange(1, 101) / 10, change=planted)
+    for limit, side in ((1 << 20, "server"), (128, "client")):
+        limits = (limit, limit)
+        monkeypatch.setattr(resource, "getrlimit", lambda _, limits=limits: limits)
+        (reason,) = [
+            item for item in check(result, AT_A_RATE).reasons if item.code == "load.unsent"
+        ]
+        assert reason.side == side
+        assert ("a process may open 128 files only: raise the limit" in reason.text) == (
+            limit < 999
+        )

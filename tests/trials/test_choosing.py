@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def test_short_responses_give_slices_and_long_ones_whole_trials() -> None:
 
 
 def test_a_client_that_would_be_the_limit_ends_the_run_before_its_first_block() -> None:
-    refuse_busy_client({"a": Pace(1.0, client_share=0.89), "b": Pace(1.0)})
+    refuse_busy_client({"a": Pace(1.0, client_share=0.89, rate=9), "b": Pace(1.0)})
+    refuse_busy_client({"a": Pace(1.0), "silent": Pace(math.inf, client_share=1.0)})
     with pytest.raises(LoadError, match=r"on b it used 97% of its cores at 20,000 requests/s") as e:
         refuse_busy_client({"a": Pace(1.0), "b": Pace(0.05, 0.0, 0.97, 20_000.0)})
     assert "perflab duel --rate 10000" in str(e.value)

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from perflab.load.clients.outcome import AFTER, CODES, CUT_OFF, ERRORS
+from perflab.host.shortages import few_files
+from perflab.load.clients.client import DEFAULT_CONNECTIONS, SPARE_FILES
+from perflab.load.clients.outcome import AFTER, CODES, CUT_OFF, ERRORS, MEASURE
 from perflab.load.records.looks import FailureStop
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop, Scripted
@@ -184,8 +186,11 @@ def on_kept_connections(result: LoadResult, workload: Workload) -> list[Remark]:
 
     Only where each user has a connection of its own is it known how long one was idle. A failure
     for another reason also meets connections that were idle for a shorter time than others that
-    served: then nothing is said.
+    served: then nothing is said. Where users share connections, it is said if all failures met one
+    that had served before.
     """
+    if isinstance(workload.arrivals, OpenLoop):
+        return _on_shared_connections(result, workload)
     has_own = isinstance(workload.arrivals, ClosedLoop | Scripted) and not workload.connections.most
     failed_ns, served_ns = [np.empty(0)], [np.empty(0)]
     for _, rows in result.measured_by_worker() if has_own and workload.client == "lean" else ():
@@ -203,6 +208,20 @@ def on_kept_connections(result: LoadResult, workload: Workload) -> list[Remark]:
     text = f"{len(failed)} failures met a kept connection that the server was closing; its"
     text += f" keep-alive time-out seems to be {shortest_ns / 1e9:.1f} s: users who wait for less"
     return [Remark(code="server.keep_alive", side="server", text=f"{text} do not meet it")]
+
+
+def _on_shared_connections(result: LoadResult, workload: Workload) -> list[Remark]:
+    count = fresh = 0
+    for rows in result.chunks() if workload.client == "lean" else ():
+        is_closed = np.isin(rows["error"], CLOSINGS) & (rows["first_byte_ns"] == 0)
+        is_closed &= (rows["stage"] == MEASURE) & (rows["sent_ns"] > 0)
+        count += int(is_closed.sum())
+        fresh += int((is_closed & (rows["connect_ns"] > 0)).sum())
+    if fresh or not count:
+        return []
+    text = f"{count} failures met a connection that had served before and was closed without an"
+    text += " answer, and none a new one: the server may end each after some requests or some time"
+    return [Remark(code="server.keep_alive", side="server", text=text)]
 
 
 def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:
@@ -246,7 +265,10 @@ def _unsent(
     # The client alone starts requests by a schedule. A request that it started and could not send
     # waited for a connection that the server had not given back.
     side, why = "client", "the client could not keep up"
-    if not result.unsent:
+    few = few_files((workload.connections.most or DEFAULT_CONNECTIONS) + SPARE_FILES)
+    if not result.unsent and few:
+        why = few
+    elif not result.unsent:
         side, why = (
             "server",
             "the server kept all connections busy (--connections sets their number)",

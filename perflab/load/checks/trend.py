@@ -11,7 +11,9 @@ import numpy as np
 
 from perflab.host.kernel_counts import tcp_counts
 from perflab.host.meters import core_times
+from perflab.host.shortages import few_files
 from perflab.load.checks.times import Number, Times
+from perflab.load.clients.client import DEFAULT_CONNECTIONS, SPARE_FILES
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.columns import ROW
 from perflab.load.records.result import LoadResult
@@ -244,7 +246,9 @@ def of_load(result: LoadResult) -> list[Remark]:
         texts["load.stopped"] = text
     if result.capped:
         text = f"{result.capped} requests waited for a free connection, or over HTTP/2 until the"
-        texts["load.capped"] = f"{text} server took more at a time; see connection wait"
+        few = few_files(DEFAULT_CONNECTIONS + SPARE_FILES)
+        text += " server took more at a time; see connection wait"
+        texts["load.capped"] = "; ".join(filter(None, [text, few]))
     if result.resent:
         text = f"{result.resent} requests were sent again: the server ended their connection, or"
         texts["load.resent"] = f"{text} refused them, before it began them"

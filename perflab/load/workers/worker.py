@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from perflab.host.processes import go_first
+from perflab.host.shortages import told
 from perflab.load.clients.client import DEFAULT_CONNECTIONS, Client, make_client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CUT_OFF_CODES
@@ -276,13 +277,16 @@ async def _serve() -> None:
                     line = asyncio.create_task(reader.readline())
             say({"event": "done", **work.result()})
         except Exception as error:  # the parent must know of any failure
-            say({"event": "failed", "reason": f"{type(error).__name__}: {error}"})
+            say({"event": "failed", "reason": told(error) or f"{type(error).__name__}: {error}"})
 
 
 def main() -> None:
     """Run the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    uvloop.run(_serve())
+    try:
+        uvloop.run(_serve())
+    except OSError as error:
+        sys.exit(told(error) or f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":
