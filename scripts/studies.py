@@ -37,6 +37,7 @@ COLUMNS = ("claim", "published", "measured [95%]", "n", "verdict")
 FIGURES = {
     "sync_vs_async": ("throughput",),
     "synchronous_commit": ("claimed_shares",),
+    "flush_map": ("flush_map",),
     "connection_lifecycle": ("life_cycle_parts",),
     "registry_downloads": ("waterfall",),
     "latency_cpu": ("delivery_cpu",),
