@@ -23,6 +23,7 @@ from perflab.recordings.schema import Reason, Remark, Side
 # Texts for error classes whose failures have no message of their own.
 WORDS = {
     "timeout": "no whole answer within the time-out (--timeout)",
+    "silent": "a WebSocket got nothing, not even an answer to a ping",
     "closed": "the server closed the connection before it answered",
     "truncated": "the server closed the connection in the middle of its answer",
     "no_close_notify": "the connection ended without TLS's close_notify, and the answer has no "

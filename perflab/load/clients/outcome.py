@@ -39,6 +39,7 @@ ERRORS = (
     "decoding",  # a body that is not what its Content-Encoding says
     "no_close_notify",  # TLS data that just ended, where only its end could end the response
     "machine",  # no memory, no buffers or no right on the client's machine
+    "silent",  # a WebSocket whose server sent nothing, and answered no ping
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)

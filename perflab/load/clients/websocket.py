@@ -181,7 +181,7 @@ class WebSocket:
             self._asked_ns = now_ns
             self.transport.send_ping(b"")
         elif now_ns - self._asked_ns > timeout_s * 1e9:
-            self.fail("timeout", GOING_AWAY)
+            self.fail("silent", GOING_AWAY)
 
     def fail(self, kind: str, code: int) -> None:
         """Give the connection up for an error class, and send the server a close code."""
@@ -236,7 +236,7 @@ class WebSocket:
             )
 
     async def close(self, code: int = NORMAL) -> None:
-        """Close in an orderly way, within two seconds; one that was silent has timed out."""
+        """Close in an orderly way, within two seconds; one that was silent has failed."""
         if not self.over.is_set():
             self.over_ns = clock()
             if not self._kind:
@@ -248,7 +248,7 @@ class WebSocket:
             except TimeoutError:
                 self.is_answered = False
                 if self.over_ns - self.heard_ns > SILENT_NS:
-                    self._kind = self._kind or "timeout"
+                    self._kind = self._kind or "silent"
                 self.ended()
         self.transport.disconnect(False)
 

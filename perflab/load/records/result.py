@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.clients.encodings import Packed
-from perflab.load.clients.outcome import MEASURE, WARMUP
+from perflab.load.clients.outcome import CODES, MEASURE, WARMUP
 from perflab.load.records.columns import ROW, chunks, frame, rows
 from perflab.load.records.looks import FailureStop, Looks
 from perflab.load.records.message_record import messages
@@ -135,8 +135,9 @@ class LoadResult:
                 begin_of[worker] = min(first, begin_of.get(worker, first))
                 end_of[worker] = max(last, end_of.get(worker, last))
         begins, ends = list(begin_of.values()), list(end_of.values())
-        if len(self.messages) and not self.measured(lambda rows: rows["sent_ns"]).any():
-            begins, ends = [self.measured_from_ns], [0]  # of users who only listen
+        if self._only_listen():
+            last_ns = self.measured(lambda rows: rows["done_ns"]).max(initial=0)
+            begins, ends = [self.measured_from_ns], [int(last_ns)]
         if self.at_once:
             ends = [int(self.measured(lambda rows: rows["done_ns"]).max())]
         if ends and len(self.messages):
@@ -146,6 +147,13 @@ class LoadResult:
             # All users were at work until then, even if their requests had not ended.
             ends = [self.failure_stop.at_ns]
         return max(begins, default=0), min(ends, default=0)
+
+    def _only_listen(self) -> bool:
+        """Return whether users sent no request, and got messages or heard nothing."""
+        if self.measured(lambda rows: rows["sent_ns"]).any():
+            return False
+        is_silent = self.measured(lambda rows: rows["error"] == CODES["silent"])
+        return bool(len(self.messages)) or (len(is_silent) > 0 and bool(is_silent.all()))
 
     @property
     def begin_ns(self) -> int:
