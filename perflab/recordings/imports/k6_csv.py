@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -19,7 +19,7 @@ import numpy as np
 from perflab.recordings import Remark
 from perflab.recordings.imports.k6 import DROPPED, DURATION, dropped
 from perflab.recordings.imports.reading import csv_rows, number, refused, share_name
-from perflab.recordings.imports.results import NS_MS, SHARES, ToolResult
+from perflab.recordings.imports.results import NS_MS, SHARES, ToolResult, contradiction
 from perflab.statistics.quantiles import needed_n
 
 HEADER = ("metric_name", "timestamp", "metric_value")
@@ -30,6 +30,8 @@ GAP = "import.gap"
 GAP_S, LONG_S, GAP_TIMES = 60.0, 5.0, 30.0
 # From this share of the duration on, the step of the instants is too coarse for a rate.
 COARSE = 0.1
+# Two requests of one instant rarely take the same time, which k6 tells to the nanosecond.
+SAME = 0.3
 _STEPS_S = {10: 1.0, 13: 1e-3, 16: 1e-6, 19: 1e-9}
 
 
@@ -67,7 +69,14 @@ def read(path: Path, text: str) -> ToolResult:
             words = f"it has {len(requests):,} rows of {DURATION} and {count:,} of {name}"
             raise refused(path, 0, f"{words}: it is cut off, or rows are missing")
     found = _result(requests, step_s, left_out)
-    return replace(found, remarks=(*found.remarks, *several))
+    return replace(found, remarks=(*found.remarks, *several, *_twice(requests)))
+
+
+def _twice(requests: Sequence[tuple[float, float, str | None]]) -> Iterator[Remark]:
+    """Yield the contradiction of requests that stand in a file twice: it was appended to itself."""
+    again = len(requests) - len({(at_s, took_ms) for at_s, took_ms, _ in requests})
+    if again >= SAME * len(requests):
+        yield contradiction(f"{again:,} of its {len(requests):,} requests stand in it already")
 
 
 def _seconds(instant: str) -> float:

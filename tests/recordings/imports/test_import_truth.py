@@ -188,6 +188,13 @@ def test_a_long_time_without_rows_is_told_with_its_line(tmp_path: Path) -> None:
     assert told.text.startswith("it has no row for 45 s before line 102:")
 
 
+def test_a_file_that_holds_its_rows_twice_says_so(tmp_path: Path) -> None:
+    (tmp_path / "k6.csv").write_text(HEADER + 2 * rows(*LOAD))
+    trials = import_files({"a": [tmp_path / "k6.csv"]}, tmp_path).trials()
+    (told,) = [item for item in trials["warnings"].iloc[0] if item.code == "import.contradiction"]
+    assert told.text.endswith("100 of its 200 requests stand in it already")
+
+
 def test_the_newest_of_imports_within_a_second_is_the_latest(tmp_path: Path) -> None:
     ids = [import_files({"a": [DATA / "wrk-1.txt"]}, tmp_path).run_id for _ in range(6)]
     assert [run.run_id for run in list_runs(tmp_path)] == ids
