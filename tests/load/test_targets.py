@@ -74,6 +74,11 @@ def test_an_address_with_a_zone_is_refused_before_the_load_even_where_it_is_allo
         refuse_foreign(f"http://[{host}]:8000/", [host])
 
 
+def test_an_address_of_a_kind_that_does_not_exist_yet_is_refused() -> None:
+    with pytest.raises(TargetRefused, match="no IPv6 address in its brackets"):
+        refuse_foreign("http://[v1.fe]:8000/", ["v1.fe"])
+
+
 ALPHABET = st.sampled_from([*"htps:/@[]%\\?#.;0127xflocahsevirg-", "localhost", "127.0.0.1", "::1"])
 
 

@@ -54,6 +54,8 @@ def split(url: str) -> tuple[Origin, str]:
             f"'{url}' holds a zone of an address, or an encoded host: neither is understood; give "
             "an address that needs no zone"
         )
+    if "[" in parts.netloc and ":" not in parts.hostname:
+        raise TargetRefused(f"'{url}' has no IPv6 address in its brackets")
     if port == 0:
         raise TargetRefused(f"'{url}' has port 0, where nothing can listen")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
