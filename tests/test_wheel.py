@@ -89,6 +89,17 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_uvx_and_uv_tool_install_run_the_wheel(perflab: str, tmp_path: Path) -> None:
+    (wheel,) = Path(perflab).parents[2].glob("*.whl")
+    own = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
+    words = ("--quiet", "--python", sys.executable)
+    asked = (installer.uv(), "tool", "run", *words, "--from", str(wheel), "perflab", "--version")
+    assert call(*asked, cwd=tmp_path, **own).startswith("perflab ")
+    call(installer.uv(), "tool", "install", *words, str(wheel), cwd=tmp_path, **own)
+    assert "sync_vs_async" in call(str(tmp_path / "bin" / "perflab"), "experiments", cwd=tmp_path)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 @pytest.mark.parametrize(
     "platform", ["x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin"]
