@@ -41,10 +41,11 @@ http {{
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   server {{
-    listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 "hello world\\n"; }}
+    listen 127.0.0.1:{port} backlog=4096; location / {{ {answer}; }}
   }}
 }}
 """
+HELLO = 'return 200 "hello world\\n"'
 
 
 def options(text: str | None, **named: Any) -> argparse.Namespace:
@@ -146,7 +147,7 @@ def nginx() -> Iterator[tuple[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         config, log = Path(folder, "nginx.conf"), Path(folder, "error.log")
-        config.write_text(NGINX.format(folder=folder, port=port))
+        config.write_text(NGINX.format(folder=folder, port=port, answer=HELLO))
         rights: dict[str, Any] = {}
         if os.geteuid() == 0:
             os.chown(folder, NOBODY, NOBODY)

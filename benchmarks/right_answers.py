@@ -1,10 +1,10 @@
 """How often a duel with default options is right, wrong or undecided, on services of users' kinds.
 
-Flask under gunicorn, datasette, a Node and a Go server each answer in copies of themselves: equal
-ones, copies that compute 5% and 10% longer, and copies that wait 10% longer (``perflab duel
---variant old=... --variant new=...``). Each service is timed first by one user, with its work and
-with twice as much, so that the slower copy works longer by the planned share of the whole answer;
-or it sleeps 11 ms instead of 10.
+Flask under gunicorn, datasette, a Node server, a Go server, and nginx before the Go server meet
+copies of themselves: equal ones, copies that compute 5% and 10% longer, and copies that wait 10%
+longer (``perflab duel --variant old=... --variant new=...``). Each service is timed first by one
+user, with its work and with twice as much, so that the slower copy works longer by the planned
+share of the whole answer; or it sleeps 11 ms instead of 10.
 
 Of equal copies "no difference larger than 5%" is right (the 90% interval lies within it), and a
 difference is wrong. Of others a slower mean response time is right; faster, or "no difference
@@ -17,11 +17,13 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import product
@@ -87,7 +89,7 @@ require("http").createServer((request, answer) => {
 }).listen(Number(process.env.PORT), "127.0.0.1");
 """
 GO = """package main
-import ("net/http"; "os"; "strconv"; "time")
+import ("net"; "net/http"; "os"; "strconv"; "time")
 func number(name string) float64 { x, _ := strconv.ParseFloat(os.Getenv(name), 64); return x }
 var last uint64
 func main() {
@@ -99,8 +101,19 @@ func main() {
     time.Sleep(wait)
     answer.Write([]byte("hello"))
   })
-  http.ListenAndServe("127.0.0.1:" + os.Getenv("PORT"), nil)
+  network, address := "tcp", "127.0.0.1:" + os.Getenv("PORT")
+  if socket := os.Getenv("SOCKET"); socket != "" { network, address = "unix", socket }
+  listener, _ := net.Listen(network, address)
+  http.Serve(listener, nil)
 }
+"""
+# What the shell fills in is where the copy lies and its port.
+PROXY = """
+folder=$(mktemp -d -p {place}) && cat > "$folder/nginx.conf" <<END
+{configured}
+END
+SOCKET="$folder/socket" {place}/server &
+exec nginx -g "user root;" -c "$folder/nginx.conf"
 """
 
 
@@ -128,6 +141,11 @@ def services(place: Path) -> dict[str, tuple[str, str]]:
         words = [go, "build", "-o", place / "server", place / "server.go"]
         subprocess.run(words, check=True, cwd=place)
         made["Go"] = (f"{place}/server", "/")
+    if go and shutil.which("nginx"):
+        answer = "proxy_pass http://unix:$folder/socket"
+        configured = bench.NGINX.format(folder="$folder", port="$PORT", answer=answer)
+        (place / "nginx.sh").write_text(PROXY.format(configured=configured, place=place))
+        made["nginx"] = (f"sh {place}/nginx.sh", "/")
     return made
 
 
@@ -141,7 +159,8 @@ def base_ms(place: Path, command: str, path: str, burn_ms: float) -> float:
     port = bench.free_port()
     words = ["env", f"PORT={port}", f"BURN_MS={burn_ms}", "WAIT_MS=0"]
     begun = subprocess.Popen([*words, *command.format(port=port).split()], cwd=place,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             process_group=0)  # fmt: skip
     url = f"http://127.0.0.1:{port}{path}"
     try:
         until = time.monotonic() + bench.PATIENCE_S
@@ -154,7 +173,7 @@ def base_ms(place: Path, command: str, path: str, burn_ms: float) -> float:
         summary = api.send_load(url, users=1, duration=3, warmup=1)
         return float(summary["response_time_ms"]["mean"])
     finally:
-        begun.terminate()
+        os.killpg(begun.pid, signal.SIGTERM)
         begun.wait()
 
 
@@ -232,10 +251,10 @@ def main() -> None:
     """Carry out every duel, in random order, and print every one and the table."""
     given = bench.options(
         __doc__,
-        times=(5, "duels of each service and kind"),
-        only=("", "services, by the first letters of their names: F,d,N,G"),
+        times=(5, "duels of each service and kind, with those in the file"),
+        only=("", "services, by the first letters of their names: F,d,N,G,n"),
         burn=(2.0, "work of every answer, about so many ms of CPU time"),
-        out=("", "a CSV file to which every duel is added"),
+        out=("", "a CSV file to which every duel is added; what it holds is not carried out again"),
     )
     file = Path(given.out or os.devnull)
     rows = pd.read_csv(file).to_dict("records") if given.out and file.exists() else []
@@ -248,9 +267,13 @@ def main() -> None:
         }
         cells = list(product(chosen, KINDS)) if given.times else []
         extras = {name: extra_of(place, *chosen[name], given.burn) for name in dict(cells)}
-        for number, (name, kind) in enumerate(bench.turns(cells, given.times)):
+        done = Counter((row["service"], row["kind"]) for row in rows)
+        for name, kind in bench.turns(cells, given.times):
+            if done[name, kind] >= given.times:
+                continue
             extra_ms = KINDS[kind][0] * extras[name]
-            beside = number // len(cells) % 5 in (1, 3)
+            beside = done[name, kind] % 5 in (1, 3)
+            done[name, kind] += 1
             with neighbour(beside):
                 result = duel(place, *chosen[name], kind, given.burn, extra_ms)
             rows.append({"service": name, "kind": kind, "beside": beside, **result})
