@@ -1,218 +1,35 @@
-"""Where the broken line nearest to latency over CPU bends: a knee, or none.
+"""Where latency over CPU bends upward, if it does: a broken line, and how sure its bend is.
 
-A broken line bends upward once. The fit gives the place of the bend with an interval, and a test of
-whether the line bends at all.
-
-The interval holds the places around the best one at which the score of the broken line (its
-residuals against a step there) is as near 0 as flipped signs of whole trials leave it, after
-V. M. R. Muggeo, Aust. N. Z. J. Stat. 59, 2017. Residuals of a fit are too small where a trial has
-leverage, so scores are scaled up as by R. M. Bell, D. F. McCaffrey, Surv. Methodol. 28, 2002. In
-simulation the percentile interval of a bootstrap and the unscaled scores cover 87 to 93%.
-
-Windows of one trial are autocorrelated, so sums over whole trials stand for them, and the
-distribution of a sum of scores comes from flipping the signs of whole trials: the score bootstrap
-of P. Kline, A. Santos, J. Econom. Methods 1, 2012, with Rademacher weights (A. C. Cameron, J. B.
-Gelbach, D. L. Miller, Rev. Econ. Stat. 90, 2008).
+Windows of one trial resemble each other, so whole trials are what is left out: an estimate's
+standard error is that of the estimates without each trial in turn (the jackknife; B. Efron,
+R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11), and its 95% interval has
+Student's t with one degree of freedom less than trials.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from numpy.polynomial import Polynomial
 
-from perflab.statistics.comparison import CONFIDENCE, USUAL_P
+from perflab.statistics.comparison import CONFIDENCE
 from perflab.statistics.in_words import counted
 
 SMALLEST_TRIALS = 8
-DRAWS = 1999
-SEED = 20_260_102
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Usable windows, ordered by trial: CPU ``x``, log latency ``y`` and the number of the trial.
-
-    All have shape (windows,); ``trial`` counts from 0, without gaps.
-    """
-
-    trial: np.ndarray
-    x: np.ndarray
-    y: np.ndarray
-
-    @property
-    def trials(self) -> int:
-        """Return the number of trials."""
-        return len(np.unique(self.trial))
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return sums per trial, shape (trials, k), of values of shape (windows, k)."""
-        begins = np.flatnonzero(np.diff(self.trial, prepend=-1))
-        return np.add.reduceat(values, begins, axis=0)
-
-
-@lru_cache(maxsize=32)
-def signs(count: int) -> np.ndarray:
-    """Return random signs, shape (DRAWS, count), from a fixed seed."""
-    drawn = np.random.default_rng(SEED).integers(0, 2, (DRAWS, count))
-    return (1 - 2 * drawn).astype(float)
-
-
-CANDIDATES = 120
-# The least share of windows on either side of a bend.
-SIDE = 0.05
-LARGEST_LEVERAGE = 0.97
-
-
-@dataclass(frozen=True)
-class Bend:
-    """The best y = level + before * x + (after - before) * max(0, x - place).
-
-    ``p_value`` is of a straight line against an upward bend anywhere.
-    """
-
-    place: float
-    low: float
-    high: float
-    before: float
-    after: float
-    p_value: float
-    residuals: np.ndarray
-
-
-def bend(windows: Windows) -> Bend | None:
-    """Fit a broken line; None if the CPU shares leave no room for a bend."""
-    x, places = windows.x, _places(windows.x)
-    if places is None:
-        return None
-    line, level = _centred(x[:, None]), _centred(windows.y[:, None])
-    slope = float((line * level).sum() / (line**2).sum())
-    rest = level - slope * line
-    hinges = _without(_centred(np.maximum(0.0, x[:, None] - places)), line)
-    size = (hinges**2).sum(axis=0)
-    known = size > 1e-9 * size.max()
-    places, hinges, size = places[known], hinges[:, known], size[known]
-    if not len(places):
-        return None
-    change = (hinges * rest).sum(axis=0) / size
-    gain = np.where(change > 0, change**2 * size, 0.0)
-    best = int(np.argmax(gain))
-    residuals = rest - change * hinges
-    steps = _without(_without(_centred((x[:, None] > places) * 1.0), line), hinges)
-    lines = np.broadcast_to(line, hinges.shape)
-    accepted = _accepted(_scaled(windows, residuals, steps, [lines, hinges]))
-    first, last = _around(best, accepted)
-    half = (places[1] - places[0]) / 2 if len(places) > 1 else 0.0
-    hinge = _centred(np.maximum(0.0, x - places[best])[:, None])
-    before = slope + float(change[best] * _tilt(hinge, line)[0])
-    return Bend(
-        float(places[best]),
-        float(places[first] - half),
-        float(places[last] + half),
-        before,
-        float(before + change[best]),
-        _straight_p(_scaled(windows, rest, hinges, [lines])),
-        residuals[:, best],
-    )
-
-
-def _centred(values: np.ndarray) -> np.ndarray:
-    """Return values of shape (windows, k) minus their means."""
-    centred: np.ndarray = values - values.mean(axis=0)
-    return centred
-
-
-def _places(x: np.ndarray) -> np.ndarray | None:
-    ordered, edge = np.sort(x), max(3, round(SIDE * len(x)))
-    if len(x) < 4 * edge or not ordered[-edge] > ordered[edge - 1]:
-        return None
-    return np.linspace(ordered[edge - 1], ordered[-edge], CANDIDATES + 1)[:-1]
-
-
-def _without(columns: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return columns, shape (n, k), minus their part along ``direction``, (n, 1) or (n, k)."""
-    remainder: np.ndarray = columns + direction * _tilt(columns, direction)
-    return remainder
-
-
-def _tilt(columns: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    size = (direction**2).sum(axis=0)
-    along = (direction * columns).sum(axis=0)
-    tilt: np.ndarray = -np.divide(along, size, out=np.zeros(along.shape), where=size > 0)
-    return tilt
-
-
-def _scaled(
-    windows: Windows, residuals: np.ndarray, direction: np.ndarray, regressors: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores along ``direction`` per trial and place, plain and scaled for leverage.
-
-    With Q the orthonormal regressors of a trial, z its direction and e its residuals, the scaled
-    score z' (I - QQ')^(-1/2) e needs only the small matrix Q'Q.
-    """
-    columns = [np.full(direction.shape, len(direction) ** -0.5), *map(_unit, regressors)]
-    products = [[windows.sums(one * two) for two in columns] for one in columns]
-    inner = np.stack([np.stack(row, axis=-1) for row in products], axis=-2)
-    weights, axes = np.linalg.eigh(inner)
-    along_rest = np.stack([windows.sums(column * residuals) for column in columns], axis=-1)
-    along_step = np.stack([windows.sums(column * direction) for column in columns], axis=-1)
-    turned_rest = np.einsum("gkij,gki->gkj", axes, along_rest)
-    turned_step = np.einsum("gkij,gki->gkj", axes, along_step)
-    # ((1 - w)^(-1/2) - 1) / w, which is 1/2 at w = 0.
-    root = np.sqrt(1 - np.clip(weights, 0.0, LARGEST_LEVERAGE))
-    factor = 1 / (root * (1 + root))
-    plain = windows.sums(direction * residuals)
-    return plain, plain + (turned_rest * turned_step * factor).sum(axis=-1)
-
-
-def _unit(columns: np.ndarray) -> np.ndarray:
-    length = np.sqrt((columns**2).sum(axis=0))
-    return columns / np.where(length > 0, length, 1.0)
-
-
-def _straight_p(scores: tuple[np.ndarray, np.ndarray]) -> float:
-    """Return the p-value of no bend against an upward bend at any place."""
-    observed, under_signs = _observed_and_flipped(scores)
-    return (1 + int((under_signs.max(axis=1) >= observed.max() - 1e-12).sum())) / (1 + DRAWS)
-
-
-def _accepted(scores: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    observed, under_signs = _observed_and_flipped(scores)
-    accepted: np.ndarray = np.abs(observed) <= np.quantile(np.abs(under_signs), CONFIDENCE, axis=0)
-    return accepted
-
-
-def _observed_and_flipped(scores: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums of scores over their deviation, shape (k,), and with drawn signs, (draws, k)."""
-    plain, scaled = scores
-    size = np.sqrt((scaled**2).sum(axis=0))
-    size = np.where(size > 0, size, np.inf)
-    return plain.sum(axis=0) / size, signs(len(scaled)) @ scaled / size
-
-
-def _around(best: int, accepted: np.ndarray) -> tuple[int, int]:
-    """Return the first and last of the adjacent accepted places around the best."""
-    refused = ~accepted
-    refused[best] = False
-    below, above = np.flatnonzero(refused[:best]), np.flatnonzero(refused[best:])
-    first = int(below[-1]) + 1 if len(below) else 0
-    last = best + int(above[0]) - 1 if len(above) else len(accepted) - 1
-    return first, last
-
-
 SMALLEST_WINDOWS = 60
+# The bend may lie anywhere but among this share of the windows at either end.
+SIDE = 0.05
+PLACES = 80
+FEWEST_SHARES = 5
+SMOOTH_DEGREES = (2, 3)
 # Larger values are no CPU share and no latency, in any unit.
 MOST_CORES, LONGEST = 1e5, 1e15
 OUTLIER = 3.0
 BINS = 20
-# A polynomial has as many terms as its degree; a broken line has two slopes and a place.
-SMOOTH_DEGREES = (2, 3)
-TERMS_OF_A_BEND = 3
-CLEARLY = 2.0
-LARGEST_RHO = 0.98
 
 
 @dataclass(frozen=True)
@@ -251,47 +68,110 @@ class Knee:
         return f"{bend}: latency {rises} from there on"
 
 
+@dataclass(frozen=True)
+class BrokenLine:
+    """y = level + before * x + (after - before) * max(0, x - place)."""
+
+    place: float
+    level: float
+    before: float
+    after: float
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Return the line's values, shape as ``x``."""
+        beyond = np.maximum(0.0, x - self.place)
+        values: np.ndarray = self.level + self.before * x + (self.after - self.before) * beyond
+        return values
+
+
 def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     """Find the CPU share from which latency rises: the bend of a broken line through log latency.
 
-    ``table`` has trial_id and both columns, a row per window, in order of time within a trial.
-    Windows without a latency or CPU share are left out, and outliers are drawn in.
+    ``table`` has trial_id and both columns, a row per window. Windows without a latency or CPU
+    share are left out, and outliers are drawn in.
 
-    The bend is a knee only if a straight line is rejected (p < 5%) and the line rises after the
-    bend; it needs 60 windows and 8 trials. A broken line can be fitted to any curve that steepens.
-    The bend is a threshold only if the broken line has a BIC lower by more than 2 than polynomials
-    of degree 2 and 3, which also fit the latency of a queue.
-
-    Sources: the module's; BIC: G. Schwarz, Ann. Stat. 6, 1978; R. E. Kass, A. E. Raftery, J. Am.
-    Stat. Assoc. 90, 1995 (how large a difference is evidence).
+    The bend is a knee only if latency bends upward at all (the interval of the curvature of a
+    parabola lies above 0) and rises after the bend; it needs 60 windows and 8 trials. A broken line
+    can be fitted to any curve that steepens. The bend is a threshold only if the broken line
+    predicts the trials that are left out better than polynomials of degree 2 and 3, which also fit
+    the latency of a queue.
     """
-    windows = _usable(table, cpu, latency)
-    n, unit = len(windows.x), counted(windows.trials, "trial")
-    if n < SMALLEST_WINDOWS:
-        return Knee(reason=f"too few windows for a knee: {n} in {unit}; {SMALLEST_WINDOWS} needed")
-    if windows.trials < SMALLEST_TRIALS:
-        return Knee(reason=f"too few trials for a knee: {windows.trials}; {SMALLEST_TRIALS} needed")
-    fit = bend(windows)
-    if fit is None:
+    trial, x, y = _usable(table, cpu, latency)
+    count = len(np.unique(trial))
+    unit = counted(count, "trial")
+    if len(x) < SMALLEST_WINDOWS:
+        few = f"{len(x)} in {unit}; {SMALLEST_WINDOWS} needed"
+        return Knee(reason=f"too few windows for a knee: {few}")
+    if count < SMALLEST_TRIALS:
+        return Knee(reason=f"too few trials for a knee: {count}; {SMALLEST_TRIALS} needed")
+    first, last = map(float, np.quantile(x, (SIDE, 1 - SIDE)))
+    if len(np.unique(x[(x >= first) & (x <= last)])) < FEWEST_SHARES:
         return Knee(reason=f"no knee can be seen in {unit}: the CPU shares are too much alike")
-    if fit.p_value >= USUAL_P:
-        reason = f"no knee: no upward bend can be shown, p = {fit.p_value:.2g}"
-        return Knee(unit=unit, reason=reason)
-    if not fit.after > 0:
+    kept = [trial != left_out for left_out in range(count)]
+
+    def curvature(x: np.ndarray, y: np.ndarray) -> float:
+        return float(Polynomial.fit(x, y, 2, domain=[first, last]).coef[2])
+
+    if not _interval(curvature(x, y), [curvature(x[rest], y[rest]) for rest in kept])[0] > 0:
+        return Knee(unit=unit, reason="no knee: no upward bend can be shown")
+    places = np.linspace(first, last, PLACES)
+    line = broken_line(x, y, places)
+    if not line.after > 0:
         return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
-    smooth = _is_smooth(windows, fit.residuals)
-    return Knee(fit.place, fit.low, fit.high, fit.before, fit.after, smooth, unit)
+    without = [broken_line(x[rest], y[rest], places) for rest in kept]
+    low, high = _interval(line.place, [other.place for other in without])
+    half = (places[1] - places[0]) / 2
+    smooth = [[Polynomial.fit(x[rest], y[rest], degree) for rest in kept]
+              for degree in SMOOTH_DEGREES]  # fmt: skip
+    best = min(_missed(fits, kept, x, y) for fits in smooth)
+    is_smooth = best <= _missed(without, kept, x, y)
+    return Knee(line.place, low - half, high + half, line.before, line.after, is_smooth, unit)
 
 
-def _usable(table: pd.DataFrame, cpu: str, latency: str) -> Windows:
-    """Return the usable windows, with outliers of latency drawn in."""
+def broken_line(x: np.ndarray, y: np.ndarray, places: np.ndarray) -> BrokenLine:
+    """Return the broken line nearest to ``y`` that bends upward at one of ``places``.
+
+    Where none bends upward, the nearest that bends downward is returned.
+    """
+    lines = []
+    for place in places:
+        terms = np.column_stack([np.ones_like(x), x, np.maximum(0.0, x - place)])
+        level, before, change = np.linalg.lstsq(terms, y, rcond=None)[0]
+        lines.append(BrokenLine(float(place), level, before, before + change))
+    return min(lines, key=lambda line: (line.after <= line.before, ((y - line(x)) ** 2).sum()))
+
+
+def _interval(estimate: float, without: Sequence[float]) -> tuple[float, float]:
+    """Return the 95% interval of an estimate, from those without each trial in turn."""
+    from scipy import special
+
+    n = len(without)
+    error = math.sqrt((n - 1) * float(np.var(without)))
+    reach = float(special.stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * error
+    return estimate - reach, estimate + reach
+
+
+def _missed(
+    fits: Sequence[Callable[[np.ndarray], np.ndarray]],
+    kept: Sequence[np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+) -> float:
+    """Return the squared errors of fits in the trials that each of them left out."""
+    pairs = zip(fits, kept, strict=True)
+    return float(sum(((y[~rest] - fit(x[~rest])) ** 2).sum() for fit, rest in pairs))
+
+
+def _usable(
+    table: pd.DataFrame, cpu: str, latency: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return trial number, CPU and log latency of usable windows; outliers are drawn in."""
     x = pd.to_numeric(table[cpu], errors="coerce").to_numpy(float)
     y = pd.to_numeric(table[latency], errors="coerce").to_numpy(float)
     good = (x >= 0) & (x <= MOST_CORES) & (y > 1 / LONGEST) & (y < LONGEST)
     trial = pd.factorize(table["trial_id"][good])[0]
-    order = np.argsort(trial, kind="stable")
-    x, logs = x[good][order], np.log(y[good][order])
-    return Windows(trial[order], x, _calmed(x, logs) if len(x) else logs)
+    x, logs = x[good], np.log(y[good])
+    return trial, x, _calmed(x, logs) if len(x) else logs
 
 
 def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -304,35 +184,3 @@ def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     usual = np.interp(x, middles["x"], middles["y"])
     reach = OUTLIER * float(stats.median_abs_deviation(y - usual, scale="normal"))
     return usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
-
-
-def _is_smooth(windows: Windows, residuals: np.ndarray) -> bool:
-    """Return whether a curve without a bend fits log latency as well as the broken line.
-
-    ``residuals`` are those of the broken line.
-    """
-    n = _independent(residuals, windows.trial)
-
-    def bic(rest: np.ndarray, terms: int) -> float:
-        return n * math.log(max(float(rest @ rest), 1e-300)) + terms * math.log(n)
-
-    smooth = min(bic(_rest(windows, degree), degree) for degree in SMOOTH_DEGREES)
-    return smooth < bic(residuals, TERMS_OF_A_BEND) + CLEARLY
-
-
-def _independent(rest: np.ndarray, trial: np.ndarray) -> float:
-    """Return the number of independent windows that are worth these, whose noise is AR(1)."""
-    within = trial[1:] == trial[:-1]
-    total = float(rest @ rest)
-    rho = float((rest[1:] * rest[:-1])[within].sum()) / total if total > 0 else 0.0
-    rho = min(LARGEST_RHO, max(0.0, rho))
-    return max(2.0, len(rest) * (1 - rho) / (1 + rho))
-
-
-def _rest(windows: Windows, degree: int) -> np.ndarray:
-    """Return the residuals of log latency around a polynomial of CPU."""
-    scaled = windows.x / max(float(windows.x.max()), 1e-300)
-    terms = _centred(np.column_stack([scaled**power for power in range(1, degree + 1)]))
-    level = _centred(windows.y)
-    rest: np.ndarray = level - terms @ np.linalg.lstsq(terms, level, rcond=None)[0]
-    return rest
