@@ -281,15 +281,9 @@ class Bands(Layer):
 
 @dataclass(frozen=True)
 class Texts(Layer):
-    """The column ``words`` written into a panel, at ``x`` panel widths from the left.
-
-    ``muted`` words are about something that is missing.
-    """
+    """The column ``words``, on what is missing, at the left end of a row."""
 
     of: Sequence[str] = ()
-    x: float = 0.5
-    at: float = 0.0
-    muted: bool = True
 
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Write the words of one panel."""
@@ -297,9 +291,8 @@ class Texts(Layer):
             if row["words"]:
                 words = "\n".join(wrap(str(row["words"]), TEXT_PT, TEXT_IN))
                 axes.text(
-                    self.x, row["y"] + self.at, words, transform=axes.get_yaxis_transform(),
-                    ha="center" if self.x else "left", va="center", size=TEXT_PT,
-                    color=MUTED if self.muted else INK, bbox=BOX, zorder=5,
+                    0.0, row["y"], words, transform=axes.get_yaxis_transform(), ha="left",
+                    va="center", size=TEXT_PT, color=MUTED, bbox=BOX, zorder=5,
                 )  # fmt: skip
 
 

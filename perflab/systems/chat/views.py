@@ -21,7 +21,7 @@ from perflab.statistics.in_words import counted
 from perflab.statistics.knees import knee
 from perflab.statistics.quantiles import t_interval
 from perflab.systems.chat.codec_costs import CODEC_COST
-from perflab.systems.chat.ladder import LADDER, PINGED, TARGETS_MET, targets_ms
+from perflab.systems.chat.ladder import LADDER, PINGED, targets_ms
 from perflab.systems.chat.rungs import COSTLY, FREE
 from perflab.systems.chat.users_held import USERS_HELD
 from perflab.systems.chat.windows import (
@@ -260,6 +260,6 @@ LOGIN_BANDS = View(
 )
 
 VIEWS = (
-    EFFECT, CODEC_COST, LADDER, PINGED, TARGETS_MET, USERS_HELD, DELIVERY_CPU,
+    EFFECT, CODEC_COST, LADDER, PINGED, USERS_HELD, DELIVERY_CPU,
     STREAM_TIMELINE, LOGIN_BANDS, DELIVERY_VOLUME, PROFILE,
 )  # fmt: skip

@@ -136,7 +136,7 @@ PARTS_CHART = RowChart(
     layers=(
         Stack(COLORS, words="{:.0%}".format, labels={part: _part_words(part) for part in COLORS}),
         Intervals((CONNECTING,), at=-0.37, within=(0.0, 1.0), size=0),
-        Texts((NO_TRIAL,), x=0.0),
+        Texts((NO_TRIAL,)),
     ),
     panels={"": Axis("share of a request's time", ends=(0, 1.12), ticks=TICKS)},
     labels=_labels,

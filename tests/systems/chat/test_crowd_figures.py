@@ -11,7 +11,7 @@ from perflab.systems.chat.views import DELIVERY_CPU, bands
 from perflab.systems.chat.windows import STREAM_TIMELINE, windows
 from tests.figures.shown import check_texts, one_line, picture, pictures
 
-BEGIN, END = ["effect", "ladder", "targets_met"], ["delivery_cpu", "stream_timeline"]
+BEGIN, END = ["effect", "ladder"], ["delivery_cpu", "stream_timeline"]
 NAMES = {
     "latency_cpu": [*BEGIN, *END, "login_bands", "delivery_volume"],
     "chat_ladder": [*BEGIN, "users_held", *END, "delivery_volume"],
