@@ -14,16 +14,10 @@ import pandas as pd
 
 from benchmarks import bench
 from perflab import api
-from perflab.analysis.decision import (
-    BLOCKS,
-    CONDITIONS,
-    as_shares,
-    different,
-    power_table,
-)
 from perflab.paths import project_root
 from perflab.statistics.two_samples import Rate
-from perflab.systems.lab.resolution import copies_noise
+from perflab.systems.lab.resolution import BLOCKS, copies_noise
+from tests.support.simulations.differences import CONDITIONS, as_shares, different, power_table
 from tests.support.simulations.several_responses import (
     RESPONSES,
     STEP_BLOCKS,

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.decision import as_shares, power_table
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from perflab.statistics.comparison import effect_of
+from perflab.statistics.families import power
 from perflab.statistics.two_samples import Rate
 from perflab.trials.experiment import RunParameters
 
 # The blocks of a run by default.
 USUAL_BLOCKS = int(RunParameters.model_fields["blocks"].default)
+# True differences and numbers of blocks whose power is shown.
+EFFECTS = (0.02, 0.05, 0.10, 0.25)
+BLOCKS = (6, 8, 12, 14)
 FACTOR = "service"
 COPY = "A"
 SLOWER = "+"
@@ -131,17 +134,27 @@ def refused(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def power_here(run: Run, response: str = "mean_ms", sets: int = 200) -> pd.DataFrame:
+def power_here(run: Run, response: str = "mean_ms") -> pd.DataFrame:
     """Return how often true differences are found at the noise of this run's copies.
 
-    See :func:`perflab.analysis.decision.power_table`; every share has its interval.
-    The table is empty if there are too few valid trials to know the noise.
+    A row for each difference, a column for each number of blocks. The table is empty if there are
+    too few valid trials to know the noise.
     """
     try:
-        noise = [copies_noise(run, response)]
+        noise = copies_noise(run, response)
     except AnalysisError:
-        noise = []
-    return as_shares(power_table(noise, sets=sets))
+        return pd.DataFrame()
+    return pd.DataFrame(
+        {
+            "noise of a trial": f"{noise:.1%}",
+            "true difference": f"{effect:.0%}",
+            **{
+                f"{blocks} blocks": f"{power(math.log1p(effect), math.sqrt(2) * noise, blocks):.0%}"
+                for blocks in BLOCKS
+            },
+        }
+        for effect in EFFECTS
+    )
 
 
 def copies_noise(run: Run, response: str = "mean_ms") -> float:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perflab.analysis.decision import CONDITIONS, drawn_trials
 from perflab.analysis.findings import OPEN
 from perflab.analysis.verdict import judge
 from perflab.recordings import Contrast, UntilDecided
@@ -19,6 +18,7 @@ from perflab.statistics import signed_rank
 from perflab.statistics.comparison import Effect
 from perflab.statistics.interim_analysis import ending_sums, going_on, planned
 from perflab.trials.experiment import RunParameters
+from tests.support.simulations.differences import CONDITIONS, drawn_trials
 from tests.support.simulations.verdicts import claim as claim_of
 
 LEAST, MOST = (
