@@ -6,7 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-from perflab.errors import ParameterError
 from perflab.project import RESULTS, project
 
 # It separates several folders as PATH does.
@@ -39,13 +38,7 @@ def _results(name: str, in_checkout: str) -> Path:
 
 
 def runs_dir() -> Path:
-    """Return the folder of recordings (``PERFLAB_RUNS`` overrides it, but not by an address)."""
-    override = os.environ.get("PERFLAB_RUNS", "")
-    if "://" in override:
-        raise ParameterError(
-            "PERFLAB_RUNS",
-            [f"'{override}' is no folder; bring its runs by 'perflab runs --from ADDRESS'"],
-        )
+    """Return the folder of recordings (``PERFLAB_RUNS`` overrides it)."""
     return _place("PERFLAB_RUNS", _results("runs", "data/runs"))
 
 

@@ -25,7 +25,7 @@ def command(
         str,
         typer.Option(
             "--from",
-            metavar="ADDRESS",
+            metavar="FOLDER",
             help="copy the runs of this store here first, and list only these: the --store of a "
             "'perflab sweep'",
         ),
@@ -78,7 +78,7 @@ def _copy_from(source: str) -> set[str]:
     names = store.names(RUNS)
     if not names:
         raise StoreError(
-            f"{source} holds no runs; give the address that was the --store of a 'perflab sweep'"
+            f"{source} holds no runs; give the folder that was the --store of a 'perflab sweep'"
         )
     for name in names:
         if not (runs_dir() / name).exists():

@@ -35,9 +35,8 @@ def command(
     store: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS",
-            help="with --scheduler: a folder that all hosts see, or an fsspec address, for the "
-            "results of cells",
+            metavar="FOLDER",
+            help="with --scheduler: a folder that all hosts see, for the results of cells",
         ),
     ] = "",
 ) -> None:

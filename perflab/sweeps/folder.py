@@ -78,7 +78,7 @@ class RunMade(_Entry):
 class AttemptEnded(_Entry):
     """A cell's notebook ended or failed; ``kind`` is the class of the error.
 
-    ``verdicts`` are claim, verdict and measured size. Paths are absolute. ``stored`` is the address
+    ``verdicts`` are claim, verdict and measured size. Paths are absolute. ``stored`` is the path
     of the copy of its run; the paths then lead to copies, too.
     """
 
@@ -341,4 +341,4 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _address(place: str, folder: Path) -> str:
-    return escape(place if "://" in place else quote(os.path.relpath(place, folder)))
+    return escape(quote(os.path.relpath(place, folder)))

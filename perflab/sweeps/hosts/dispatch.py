@@ -271,18 +271,19 @@ def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) ->
     """
     place = Store(store)
     place.check_writable()
+    store = str(place.folder)
     with connected(scheduler) as client:
         addresses, remarks = answering(client)
         if not addresses:
             start = "start one on each host with 'perflab worker ADDRESS'"
             raise ClusterError("; ".join(remarks) or f"the scheduler has no worker; {start}")
-        hosts, machine = compared(client, sweep.cells, place.address, addresses)
+        hosts, machine = compared(client, sweep.cells, store, addresses)
         with active_sweep(sweep, how, machine) as active:
             dispatch = Dispatch(client, hosts, f"perflab-{active.folder.name}")
             for remark in remarks:
                 active.show(Note(text=remark))
             active.show(Note(text=f"{len(hosts)} hosts: {', '.join(sorted(hosts.values()))}"))
-            return _HostsConductor(active, dispatch, place.address).run()
+            return _HostsConductor(active, dispatch, store).run()
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Hosts of a sweep: whether they are alike in what must be equal, and the store of their output.
 
-Runs and other output of cells are copied to a folder or an fsspec address, and back. Each copy has
-a list of its files with their SHA-256. In a folder a copy gets its name by a rename once all of it
-is on the disk. Elsewhere, where folders cannot be renamed, its list is written last. A copy without
-a list is unfinished and is not read. A copy is never overwritten.
+Runs and other output of cells are copied to a folder, and back. Each copy has a list of its files
+with their SHA-256, and gets its name by a rename once all of it is on the disk. A copy without a
+list is unfinished and is not read. A copy is never overwritten.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -37,101 +35,65 @@ from perflab.systems import experiment
 LIST = "copy.json"
 # The folder of runs in a store.
 RUNS = "runs"
-SECRET = re.compile(r"@|\?")
 
 
 class Store:
-    """A folder, or another place that fsspec opens by its address, such as ``s3://bucket/place``.
+    """A folder that all hosts see."""
 
-    An address must not hold keys: the package that opens it finds them elsewhere. An address with a
-    key raises a StoreError, which does not repeat the key.
-    """
-
-    def __init__(self, address: str) -> None:
-        if "://" in address and SECRET.search(address):
+    def __init__(self, folder: str) -> None:
+        if "://" in folder:
+            scheme = folder.partition("://")[0]
             raise StoreError(
-                f"{address.partition(':')[0]}://...: users, keys and options in an address would "
-                "stand in journals and lists of processes; give them by the environment"
+                f"{scheme}://... is an address; the store is a folder that all hosts see: mount "
+                "the place, and give its folder"
             )
-        self.address = address if "://" in address else str(Path(address).absolute())
-        with self._explained():
-            import fsspec
-
-            self._files, root = fsspec.core.url_to_fs(self.address)
-        self._root = str(root).rstrip("/")
+        self.folder = Path(folder).absolute()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn every error of a file system into a StoreError that says what to do."""
+        """Turn an error of the file system or in a list into a StoreError that says what to do."""
         try:
             yield
-        except PerflabError:
-            raise
-        # fsspec passes on the errors of each client; those of botocore are no OSError.
-        except Exception as error:
-            why = " ".join(str(error).split()) or type(error).__name__
+        except (OSError, ValueError, AttributeError) as error:
             raise StoreError(
-                f"{self.address}: cannot be used ({why}); what was to be copied is where it was. "
-                "Check the address, and who may read and write there"
+                f"{self.folder}: cannot be used ({error}); what was to be copied is where it was. "
+                "Check the folder, and who may read and write there"
             ) from error
-
-    @property
-    def _is_folder(self) -> bool:
-        return "file" in self._files.protocol
 
     def check_writable(self) -> None:
         """Write a file and remove it; StoreError where that is not possible."""
-        probe = f"{self._root}/.tmp-{secrets.token_hex(4)}"
+        probe = self.folder / f".tmp-{secrets.token_hex(4)}"
         with self._explained():
-            if self._is_folder:
-                Path(self._root).mkdir(parents=True, exist_ok=True)
-            self._files.pipe_file(probe, b"perflab")
-            self._files.rm_file(probe)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            probe.write_bytes(b"perflab")
+            probe.unlink()
 
     def put(self, folder: Path, place: str) -> str:
-        """Copy a folder to a place, unless the same copy is there, and return its address.
+        """Copy a folder to a place, unless the same copy is there, and return its path.
 
         StoreError where it cannot be written, or another copy is there.
         """
         files = _files_of(folder)
         digests = {name: sha256_of(path) for name, path in files.items()}
+        target = self.folder / place
         with self._explained():
             stored = self._listed(place)
+            if stored not in (None, digests):
+                raise StoreError(f"{self.folder}: has something else as {place} already")
             if stored is None:
-                copy = self._put_folder if self._is_folder else self._put_files
-                copy(files, json.dumps(digests, indent=1).encode(), place)
-            elif stored != digests:
-                raise StoreError(f"{self.address}: has something else as {place} already")
-        return f"{self.address.rstrip('/')}/{place}"
-
-    def _put_folder(self, files: Mapping[str, Path], listed: bytes, place: str) -> None:
-        target = Path(self._root, place)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with whole_folder(target) as temporary:
-            for name, path in files.items():
-                copy = temporary / name
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("rb") as source:
-                    write_file(copy, partial(shutil.copyfileobj, source))
-            write_file(temporary / LIST, lambda file: file.write(listed))
-
-    def _put_files(self, files: Mapping[str, Path], listed: bytes, place: str) -> None:
-        for name, path in files.items():
-            self._files.put_file(str(path), f"{self._root}/{place}/{name}")
-        self._files.pipe_file(f"{self._root}/{place}/{LIST}", listed)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with whole_folder(target) as temporary:
+                    for name, path in files.items():
+                        _copy(path, temporary / name)
+                    listed = json.dumps(digests, indent=1).encode()
+                    write_file(temporary / LIST, lambda file: file.write(listed))
+        return str(target)
 
     def names(self, of: str) -> list[str]:
         """Return the names of all whole copies below a place, in order."""
         with self._explained():
-            # A cached listing lacks what others have copied meanwhile.
-            self._files.invalidate_cache()
-            try:
-                paths = self._files.ls(f"{self._root}/{of}", detail=False)
-            except FileNotFoundError:
-                return []
-            names = sorted(PurePosixPath(path).name for path in paths)
-            visible = (name for name in names if not name.startswith("."))
-            return [name for name in visible if self._listed(f"{of}/{name}") is not None]
+            places = sorted((self.folder / of).glob(f"[!.]*/{LIST}"))
+        return [place.parent.name for place in places]
 
     def get(self, place: str, folder: Path) -> None:
         """Copy a place into a new folder, whole and unchanged, or not at all.
@@ -141,25 +103,31 @@ class Store:
         with self._explained():
             digests = self._listed(place)
             if digests is None:
-                raise StoreError(f"{self.address}: nothing has been copied to {place}")
+                raise StoreError(f"{self.folder}: nothing has been copied to {place}")
             folder.parent.mkdir(parents=True, exist_ok=True)
             with whole_folder(folder) as temporary:
                 for name, digest in digests.items():
                     copy = _inside(temporary, name)
-                    copy.parent.mkdir(parents=True, exist_ok=True)
-                    self._files.get_file(f"{self._root}/{place}/{name}", str(copy))
+                    _copy(self.folder / place / name, copy)
                     if sha256_of(copy) != digest:
                         raise StoreError(
-                            f"{self.address}: {place}/{name} was changed since it was copied"
+                            f"{self.folder}: {place}/{name} was changed since it was copied"
                         )
 
     def _listed(self, place: str) -> dict[str, str] | None:
         """Return the SHA-256 of each file of a copy; None where there is no whole copy."""
         try:
-            listed: Any = json.loads(self._files.cat_file(f"{self._root}/{place}/{LIST}"))
+            listed: Any = json.loads((self.folder / place / LIST).read_bytes())
         except FileNotFoundError:
             return None
         return {str(name): str(digest) for name, digest in listed.items()}
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copy a file to a place that has none, and flush it to the disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("rb") as source:
+        write_file(target, partial(shutil.copyfileobj, source))
 
 
 def _files_of(folder: Path) -> dict[str, Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from perflab.errors import StoreError
@@ -23,16 +22,14 @@ def folder(tmp_path: Path) -> Path:
     return run
 
 
-@pytest.fixture(params=["folder", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """A store in a folder, and one without renames, like an object store."""
-    fsspec.filesystem("memory").store.clear()
-    return Store("memory://bucket" if request.param == "memory" else str(tmp_path / "store"))
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store"))
 
 
 def test_what_comes_back_is_what_was_copied(store: Store, folder: Path, tmp_path: Path) -> None:
     assert store.names("runs") == []
-    assert store.put(folder, "runs/some") == f"{store.address}/runs/some"
+    assert store.put(folder, "runs/some") == f"{store.folder}/runs/some"
     assert store.names("runs") == ["some"]
     here = tmp_path / "here" / "some"
     store.get("runs/some", here)
@@ -48,10 +45,8 @@ def test_what_comes_back_is_what_was_copied(store: Store, folder: Path, tmp_path
 def test_a_copy_that_was_broken_off_is_not_read_and_a_new_one_takes_its_place(
     store: Store, folder: Path, tmp_path: Path
 ) -> None:
-    if store.address.startswith("memory"):
-        store._files.pipe_file("/bucket/runs/some/run.json", b"half")
-    else:
-        half = tmp_path / "store" / "runs" / ".tmp-some"
+    for name in (".tmp-some", "other"):
+        half = store.folder / "runs" / name
         half.mkdir(parents=True)
         (half / "run.json").write_text("half")
     assert store.names("runs") == []
@@ -67,7 +62,7 @@ def test_what_was_changed_since_is_not_taken(
     store: Store, folder: Path, tmp_path: Path, name: str
 ) -> None:
     store.put(folder, "runs/some")
-    store._files.pipe_file(f"{store._root}/runs/some/{name}", b"2" * 100_000)
+    (store.folder / "runs" / "some" / name).write_bytes(b"2" * 100_000)
     with pytest.raises(StoreError, match=f"{name} was changed since it was copied"):
         store.get("runs/some", tmp_path / "here" / "some")
     assert list((tmp_path / "here").iterdir()) == []
@@ -78,8 +73,7 @@ def test_a_list_cannot_have_files_laid_elsewhere(
     store: Store, folder: Path, tmp_path: Path, name: str
 ) -> None:
     store.put(folder, "runs/some")
-    forged = json.dumps({name: "0" * 64}).encode()
-    store._files.pipe_file(f"{store._root}/runs/some/{LIST}", forged)
+    (store.folder / "runs" / "some" / LIST).write_text(json.dumps({name: "0" * 64}))
     with pytest.raises(StoreError, match="lies outside of its folder"):
         store.get("runs/some", tmp_path / "here" / "some")
     assert list((tmp_path / "here").iterdir()) == []
@@ -87,17 +81,16 @@ def test_a_list_cannot_have_files_laid_elsewhere(
 
 
 def test_a_store_that_cannot_be_written_is_told() -> None:
-    for address in ("nosuch://place", "/proc/nosuch"):
-        with pytest.raises(StoreError, match="Check the address"):
-            Store(address).check_writable()
+    with pytest.raises(StoreError, match="Check the folder"):
+        Store("/proc/nosuch").check_writable()
 
 
 @pytest.mark.parametrize(
     "address",
     ["s3://AKEY:hid/hidden@bucket/place", "s3://bucket/place?key=hidden", "sftp://me:hidden@host/"],
 )
-def test_an_address_with_a_key_in_it_is_refused_and_not_repeated(address: str) -> None:
-    with pytest.raises(StoreError, match="environment") as refused:
+def test_an_address_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(StoreError, match="mount the place") as refused:
         Store(address)
     assert "hidden" not in str(refused.value)
     assert "AKEY" not in str(refused.value)
