@@ -4,7 +4,7 @@ This package exports what notebooks use.
 """
 
 from perflab.analysis.noise import noise_report
-from perflab.analysis.profiles import profile_check, top_functions, watched
+from perflab.analysis.profiles import profile_check, watched
 from perflab.analysis.validity import validity_table
 
-__all__ = ["noise_report", "profile_check", "top_functions", "validity_table", "watched"]
+__all__ = ["noise_report", "profile_check", "validity_table", "watched"]

@@ -24,10 +24,6 @@ from perflab.statistics.quantiles import across_trials
 SHOWN = 15
 PERCENT = 100.0
 CPU = "cpu_share_"
-TOP = [
-    "treatment", "function", "self %", "self low", "self high", "total %", "total low",
-    "total high", "samples", "n",
-]  # fmt: skip
 CHECK = [
     "treatment", "looks", "samples", "seen %", "seen low", "seen high", "CPU %", "CPU low",
     "CPU high", "n",
@@ -43,23 +39,16 @@ WATCHED = [
 class Profile:
     """The call chains of one treatment over its valid trials.
 
-    ``innermost`` counts the samples of all trials by innermost function. ``self_share`` and
-    ``total_share`` have a row per trial (the index is its block) and a column per function: the
-    share of samples in which the function is innermost, or anywhere (counted once, however deep it
-    recurses). ``seen_share`` is, by block, the share of the profiler's looks that found a thread
-    running: samples over looks.
+    ``samples`` is their number over all trials. ``self_share`` has a row per trial (the index is
+    its block) and a column per function: the share of samples in which the function is innermost.
+    ``seen_share`` is, by block, the share of the profiler's looks that found a thread running:
+    samples over looks.
     """
 
     label: str
-    innermost: Counter[str]
+    samples: int
     self_share: pd.DataFrame
-    total_share: pd.DataFrame
     seen_share: pd.Series[Any]
-
-    @property
-    def samples(self) -> int:
-        """Return the number of samples over all trials."""
-        return self.innermost.total()
 
 
 def profiled(run: Run) -> list[str]:
@@ -84,22 +73,16 @@ def profile_of(run: Run, treatment: str) -> Profile:
             f"treatment '{treatment}' has no valid profiled trial; those that have one: {known}"
         )
     innermost: dict[int, Counter[str]] = {}
-    anywhere: dict[int, Counter[str]] = {}
     for block, chain, samples in zip(table["block"], table["chain"], table["samples"], strict=True):
-        frames = chain.split(";")
-        innermost.setdefault(block, Counter())[frames[-1]] += samples
-        block_counts = anywhere.setdefault(block, Counter())
-        for frame in dict.fromkeys(frames):
-            block_counts[frame] += samples
+        innermost.setdefault(block, Counter())[chain.rpartition(";")[2]] += samples
     valid = run.valid_trials()
     valid = valid[valid["treatment"] == treatment].set_index("block")
     whole = table.groupby("block")["samples"].sum()
     labels = {item.name: item.label for item in run.record.treatments}
     return Profile(
         label=labels.get(treatment) or treatment,
-        innermost=sum(innermost.values(), Counter[str]()),
+        samples=int(whole.sum()),
         self_share=_shares(innermost, whole),
-        total_share=_shares(anywhere, whole),
         seen_share=whole / valid["profiler_looks"].astype(float),
     )
 
@@ -109,33 +92,6 @@ def _shares(counts: Mapping[int, Counter[str]], whole: pd.Series[int]) -> pd.Dat
     wide = pd.DataFrame([counts[block] for block in blocks], index=pd.Index(blocks)).fillna(0.0)
     shares: pd.DataFrame = wide.div(whole, axis=0)
     return shares
-
-
-def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
-    """Return the functions with the largest self share of every profiled treatment.
-
-    Columns: treatment (its label), function, ``self %`` and ``total %`` of the samples (typical
-    values over trials) with their 95% intervals (NaN if n is too small), samples (in which the
-    function is innermost, over all trials), n (trials).
-    """
-    rows = []
-    for name in profiled(run):
-        profile = profile_of(run, name)
-        innermost = profile.innermost
-        # Equal counts are ordered by name, so that the same record gives the same table.
-        largest = sorted(innermost, key=lambda function: (-innermost[function], function))
-        rows += [
-            {
-                "treatment": profile.label,
-                "function": function,
-                **_typical("self", " %", PERCENT * profile.self_share[function]),
-                **_typical("total", " %", PERCENT * profile.total_share[function]),
-                "samples": innermost[function],
-                "n": len(profile.self_share),
-            }
-            for function in largest[:count]
-        ]
-    return pd.DataFrame(rows, columns=TOP)
 
 
 def function_shares(run: Run, count: int = SHOWN) -> pd.DataFrame:
