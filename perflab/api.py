@@ -190,7 +190,7 @@ def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
 
 
 def claim_counts(study: str = "", backend: str = "") -> Shown:
-    """Show the number of published rows by outcome, with the reasons where there is no answer."""
+    """Show the number of published rows by outcome and study."""
     from perflab.reports.ledger import ledger, shown_counts
 
     return shown_counts(ledger(study, backend))

@@ -1,9 +1,6 @@
-"""The parts of a response time, and the summary of a load's requests.
+"""The parts of a response time.
 
-Requests of one load (``perflab load --out``) are autocorrelated, so its intervals say how well
-*this load's* percentile is known, not what another load would show.
-
-The parts add up to the response time:
+They add up to the response time:
 
 ==================  ======================================================================
 part                what it is
@@ -22,19 +19,16 @@ Without a reported ``app``, all service time beyond the phases is "queue and oth
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perflab.errors import AnalysisError
 from perflab.recordings.columns import PHASE_COLUMN
-from perflab.statistics import CENSORED
 from perflab.statistics.in_words import counted, number, signed
-from perflab.statistics.quantiles import bounds_of, quantile, t_interval
+from perflab.statistics.quantiles import t_interval
 
 WHOLE = "app"
 COLUMNS = [
@@ -224,55 +218,28 @@ def largest_phase(table: pd.DataFrame, treatment: str, label: str) -> str:
     )
 
 
-SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
-# The bands of `decompose` by their names in the summary.
+# The bands of `decompose` by their names for a load.
 REQUEST_BANDS = {"all": "all", "around the median": "median", "slowest 5%": "tail"}
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "done_ns")
 CODED = ("stage", "error")
 
 
-@dataclass(frozen=True)
-class RequestSummary:
-    """A summary of a load's requests.
+def parts_of_load(path: Path) -> pd.DataFrame:
+    """Return mean parts of the response times in a load's file of requests, in ms.
 
-    ``percentiles`` has the columns time (response, service), share, value_ms, low_ms, high_ms (NaN
-    if n is too small, or if requests that were cut off could move the value) and at_least_ms, the
-    lower bound in the latter case. ``parts`` has the columns band, part, mean_ms, share; the parts
-    of a band add up to its mean response time.
-    """
-
-    requests: int
-    errors: int
-    percentiles: pd.DataFrame
-    parts: pd.DataFrame
-
-
-def summarise(path: Path | str) -> RequestSummary:
-    """Summarise a Parquet file of requests: its measured stage, successes only.
-
-    Raises
-    ------
-    AnalysisError
-        The file cannot be read, lacks a column, or holds no success.
+    A row per part; a column for all successes of the measured stage, for those around the median,
+    and for the slowest 5%. AnalysisError where the file cannot be read or lacks a column.
     """
     measured = _measured(path)
-    good = measured[measured["error"] == ""]
-    cut = measured[measured["error"].isin(CENSORED)]
-    if good.empty:
-        raise AnalysisError(f"{path}: none of its {len(measured)} measured requests succeeded")
-    percentiles = [
-        *_percentiles("response", "planned_ns", good, cut),
-        *_percentiles("service", "sent_ns", good, cut),
-    ]
-    return RequestSummary(
-        len(measured),
-        len(measured) - len(good),
-        pd.DataFrame(percentiles),
-        _parts(good),
-    )
+    load = measured[measured["error"] == ""].assign(treatment="load", trial_id="load")
+    bands = {
+        words: decompose(load, band).set_index("part")["mean_ms"]
+        for words, band in REQUEST_BANDS.items()
+    }
+    return pd.DataFrame(bands)
 
 
-def _measured(path: Path | str) -> pd.DataFrame:
+def _measured(path: Path) -> pd.DataFrame:
     try:
         names = pq.read_schema(path).names
         if missing := [name for name in (*INSTANTS, *CODED) if name not in names]:
@@ -288,30 +255,3 @@ def _measured(path: Path | str) -> pd.DataFrame:
     except (OSError, pa.ArrowException) as error:
         raise AnalysisError(f"{path}: cannot be read: {error}") from None
     return measured
-
-
-def _percentiles(
-    name: str, since: str, good: pd.DataFrame, cut: pd.DataFrame
-) -> list[dict[str, float | str]]:
-    """Return percentiles with their intervals; a request that was cut off counts as a bound."""
-    begun = cut[cut[since] > 0]
-    known, elapsed = ((side["done_ns"] - side[since]).to_numpy() / 1e6 for side in (good, begun))
-    bounds = bounds_of(known, elapsed, [100 * share for share in SHARES]) if len(elapsed) else {}
-    ordered = np.sort(np.concatenate([known, elapsed]))
-    rows: list[dict[str, float | str]] = []
-    for share in SHARES:
-        at_least = bounds[100 * share].at_least if bounds else math.nan
-        estimate = quantile(ordered, share)
-        shown = (estimate.value, estimate.low, estimate.high)
-        if not (estimate.supported and math.isnan(at_least)):
-            shown = (math.nan, math.nan, math.nan)
-        row = dict(zip(("value_ms", "low_ms", "high_ms"), shown, strict=True))
-        rows.append({"time": name, "share": share, **row, "at_least_ms": at_least})
-    return rows
-
-
-def _parts(good: pd.DataFrame) -> pd.DataFrame:
-    """Return the parts of the mean response of each band; the load is one trial."""
-    trial = good.assign(treatment="load", trial_id="load")
-    tables = [decompose(trial, band).assign(band=name) for name, band in REQUEST_BANDS.items()]
-    return pd.concat(tables, ignore_index=True)[["band", "part", "mean_ms", "share"]]

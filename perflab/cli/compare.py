@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perflab.recordings import Run
 
 WORSE, NOT_COMPARABLE, TOO_FEW_RUNS = 3, 4, 5
-STYLES = {"worse": "red", "better": "green", "": "yellow"}
 
 
 def command(
@@ -109,6 +108,6 @@ def _print(a: list[Run], b: list[Run], comparison: RunComparison) -> None:
 
 def print_comparison(table: pd.DataFrame) -> None:
     """Print the rows of a comparison, with coloured verdicts."""
-    from perflab.reports.verdicts import comparison_text
+    from perflab.reports.verdicts import COLORS, comparison_text
 
-    print_table(frame_table(comparison_text(table), {"verdict": STYLES}))
+    print_table(frame_table(comparison_text(table), COLORS))

@@ -42,7 +42,7 @@ def command(
     """Run the core experiments, draw them in their notebooks, and answer their questions.
 
     Long experiments run with shortened settings. The notebooks show them, and -p changes them. A
-    page has a card for each question; perflab show lists all files of a run.
+    page has a card for each question.
 
     Example: perflab lab -p blocks=6 --backend process
     """

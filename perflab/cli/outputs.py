@@ -7,7 +7,8 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from perflab.statistics.in_words import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from perflab.recordings.display import Shown
 
 PLACE_ERRORS = (
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EPIPE,
@@ -101,17 +104,40 @@ def make_console() -> Console:
     return Console()
 
 
-def frame_table(rows: pd.DataFrame, styles: Mapping[str, Mapping[str, str]] | None = None) -> Table:
-    """Return a table of texts; ``styles`` are by column and text, with "" for other texts."""
-    table = Table(*map(str, rows.columns))
-    for row in rows.to_dict("records"):
-        cells = []
-        for name, value in row.items():
-            column_styles = (styles or {}).get(str(name), {})
-            shown = visible(str(value))
-            cells.append(Text(shown, column_styles.get(str(value), column_styles.get("", ""))))
-        table.add_row(*cells)
+def frame_table(
+    rows: pd.DataFrame, marks: Mapping[str, str] | None = None, right: Container[str] = ()
+) -> Table:
+    """Return a table of texts; ``marks`` are colours by the first line of a cell."""
+    table = Table()
+    for name in map(str, rows.columns):
+        table.add_column(name, justify="right" if name in right else "left")
+    for row in rows.itertuples(index=False, name=None):
+        table.add_row(*(_cell(visible(str(value)), marks or {}) for value in row))
     return table
+
+
+def _cell(text: str, marks: Mapping[str, str]) -> Text:
+    first, newline, rest = text.partition("\n")
+    color = marks.get(first, "")
+    return Text(first, "" if color == "transparent" else color).append(newline + rest, "default")
+
+
+def print_shown(shown: Shown) -> None:
+    """Print a table that shows itself; an empty line separates rows of several lines."""
+    console = make_console()
+    if shown.heading:
+        console.print(Text(shown.heading, "bold"))
+    if len(shown.text):
+        table = frame_table(shown.text, shown.marks, shown.right)
+        table.leading = int(shown.text.map(lambda cell: "\n" in str(cell)).to_numpy().any())
+        print_table(table)
+    for note in shown.notes:
+        print_note(note)
+
+
+def print_note(text: str) -> None:
+    """Print an empty line, then a text that wraps between words."""
+    print(f"\n{textwrap.fill(visible(text), make_console().width)}")
 
 
 def print_table(table: Table) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from perflab.cli.outputs import frame_table, make_console, named_here, print_table
+from perflab.cli.outputs import named_here, print_shown
 from perflab.errors import ParameterError
 
 
@@ -50,10 +49,6 @@ def command(
         )
     run = api.run(name, values)
     shown, folder = api.answers(run), named_here(api.save(run)[0].parent)
-    console = make_console()
-    if shown.heading:
-        console.print(Text(shown.heading, "bold"))
-    print_table(frame_table(shown.text))
-    files = f"Figures, tables and section: {folder}/"
-    for line in ("", *shown.notes, files, f"Verdicts and trials: perflab show {run.run_id}"):
-        console.print(Text(line), soft_wrap=True)
+    print_shown(shown)
+    print(f"\nFigures, tables and section: {folder}/")
+    print(f"More of it: perflab show {run.run_id}")

@@ -1,8 +1,9 @@
-"""``perflab show``: the set-up, trials and verdicts of a run, or the requests of a load."""
+"""``perflab show``: the answers of a run, all of it (``--full``), or the summary of a load."""
 
 from __future__ import annotations
 
-import math
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,13 +11,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.outputs import frame_table, make_console, print_table
-from perflab.statistics.in_words import MISSING, number
+from perflab.cli.outputs import frame_table, make_console, print_note, print_shown, print_table
+from perflab.statistics.in_words import number
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
 
-REQUESTS = "requests.parquet"
+LOAD = "load.json"
 WHO = {"trial_id": "trial", "treatment": "treatment", "state": "state"}
 
 
@@ -29,37 +30,67 @@ def command(
             "'perflab load --out'",
         ),
     ] = "latest",
+    full: Annotated[
+        bool, typer.Option("--full", help="every trial, noise, and every verdict with its numbers")
+    ] = False,
 ) -> None:
-    """Show one run: set-up, every trial, noise, verdicts.
+    """Show one run: its answers, what each treatment did, and what disturbed it.
 
-    For the folder of a load, or a requests.parquet: percentiles, and where the time went.
+    For the folder of a load: its summary, and where the time went.
 
     Example: perflab show latest:synchronous_commit
 
     Example: perflab show result
     """
-    if Path(reference).suffix == ".parquet" or (Path(reference) / REQUESTS).is_file():
-        _show_requests(Path(reference))
+    if (Path(reference) / LOAD).is_file():
+        _show_load(Path(reference))
         return
     from perflab import api
-    from perflab.analysis.noise import noise_report
     from perflab.recordings.schema import is_imported
-    from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = api.open_run(reference)
     _print_record(run)
-    print_table(_trials(run))
-    console = make_console()
     if is_imported(run.record):
+        print_table(_trials(run))
         _print_imported(run)
-        return
+    elif full:
+        _print_all(run)
+    else:
+        _print_answers(run)
+
+
+def _print_answers(run: Run) -> None:
+    """Print the answers, what each treatment did, why trials do not count, and the noise."""
+    from perflab.analysis.noise import noise_flags
+    from perflab.analysis.validity import validity_table
+    from perflab.reports.verdicts import shown_answers, shown_summary
+
+    print_shown(shown_answers(run, "the reasons stand below"))
+    print()
+    summary = shown_summary(run)
+    print_shown(replace(summary, text=summary.text.map(lambda cell: str(cell).replace("\n", " "))))
+    for row in validity_table(run).to_dict("records"):
+        if row["reason"]:
+            print_note(f"{row['label']}: {row['reason']}")
+    if flags := noise_flags(run):
+        print_note(f"noise: {', '.join(flags)}")
+    print(f"\nEvery trial and verdict:\nperflab show {run.run_id} --full")
+
+
+def _print_all(run: Run) -> None:
+    """Print every trial, with the reasons of those that do not count, the noise, and verdicts."""
+    from perflab.analysis.noise import noise_report
+    from perflab.reports.verdicts import shown_findings
+
+    console = make_console()
+    print_table(_trials(run))
     for row in run.trials().to_dict("records"):
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
     console.print()
     print_table(frame_table(noise_report(run).set_axis(["noise", "value", "flag"], axis=1)))
     console.print()
-    print_table(to_terminal(verdict_table([run])))
+    print_shown(replace(shown_findings(run), heading="Verdicts"))
 
 
 def _print_record(run: Run) -> None:
@@ -122,29 +153,19 @@ def _cell(value: Any) -> str:
     return str(value).replace(",", ", ")
 
 
-def _show_requests(path: Path) -> None:
-    """Print percentiles with intervals, and where the time went.
+def _show_load(folder: Path) -> None:
+    """Print the summary of a load, and where the time went."""
+    from perflab.analysis.time_parts import parts_of_load
+    from perflab.errors import RecordingError
+    from perflab.load.report import table
+    from perflab.reports.cells import cell_text
 
-    They are of successful requests in the measured stage. Percentiles that the sample cannot
-    support are left out; those that requests without an end could move are bounds (>=).
-    """
-    from perflab.analysis.time_parts import summarise
-    from perflab.reports.cells import cell_text, measured
-
-    summary = summarise(path / REQUESTS if path.is_dir() else path)
-    console = make_console()
-    console.print(f"{summary.requests:,} measured requests, {summary.errors:,} errors")
-    table = Table("time", "percentile", "ms [95%]")
-    for row in summary.percentiles.to_dict("records"):
-        value = measured(row["value_ms"], row["low_ms"], row["high_ms"])
-        if not math.isnan(row["at_least_ms"]):
-            value = f">= {number(row['at_least_ms'])}"
-        shown = value if value != MISSING else "n too small"
-        table.add_row(row["time"], f"p{row['share'] * 100:g}", shown)
-    print_table(table)
-    parts = summary.parts.pivot(index="part", columns="band", values="mean_ms")
-    wide = parts.reindex(
-        index=summary.parts["part"].unique(), columns=summary.parts["band"].unique()
-    )
-    console.print()
-    print_table(frame_table(wide.rename_axis("part, mean ms").reset_index().map(cell_text)))
+    path = folder / LOAD
+    try:
+        print(table(json.loads(path.read_text())))
+    except (OSError, ValueError, LookupError) as error:
+        raise RecordingError(f"{path}: cannot be read: {error}") from None
+    parts = parts_of_load(folder / "requests.parquet")
+    if len(parts):
+        print()
+        print_table(frame_table(parts.rename_axis("part, mean ms").reset_index().map(cell_text)))

@@ -1,11 +1,10 @@
-"""Tables of verdicts, for a terminal and for a notebook."""
+"""Tables of verdicts that show themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -28,32 +27,19 @@ from perflab.reports.findings import (
 from perflab.reports.methods import first_said
 from perflab.statistics.in_words import MISSING, signed
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 # P-values are adjusted within a run, and a table may hold several runs.
 OF_ITS_RUN = "p, adjusted for its run's claims"
 RIGHT = frozenset({"n", "p", "trials"})
 
 
-@dataclass(frozen=True)
-class VerdictStyle:
-    """How a verdict appears beside its words: a style for terminals, a colour (CSS) for pages."""
-
-    style: str
-    color: str
-
-
-GREY = VerdictStyle("bright_black", "#8c8c8c")
-PLAIN = VerdictStyle("", "transparent")
-RED = VerdictStyle("red", "#d6453d")
 # Green is for a claim whose size was reproduced too; the words stand beside every colour.
+GREY, PLAIN, RED, GREEN = "#8c8c8c", "transparent", "#d6453d", "#2e9e5b"
 SHOWN = (Outcome.SIZE_UNDECIDED, Outcome.LESS, Outcome.MORE, Outcome.DIRECTION_SHOWN)
 LOOKS = {
     **dict.fromkeys(Outcome, GREY),
     **dict.fromkeys(SHOWN, PLAIN),
     **dict.fromkeys((Outcome.NOT_REPRODUCED, Outcome.OPPOSITE), RED),
-    Outcome.REPRODUCED: VerdictStyle("green", "#2e9e5b"),
+    Outcome.REPRODUCED: GREEN,
 }
 
 
@@ -74,7 +60,9 @@ def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
 def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
     """Return a table of findings as a notebook shows it; related columns share a cell."""
     text = pd.DataFrame(map(_row, table.to_dict("records")))
-    marks = {outcome.value: look.color for outcome, look in LOOKS.items()}
+    if "published" in text and (text["published"] == MISSING).all():
+        del text["published"]
+    marks = {outcome.value: color for outcome, color in LOOKS.items()}
     right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
     notes = [*notes, *reading_notes(table)]
     return Shown(table, text, right, notes=notes, marks=marks)
@@ -85,6 +73,8 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     # The decision is about the difference itself, whatever was published.
     decision = _stated(row, "decision")
     decision = ["a difference is shown" if text == "different" else text for text in decision]
+    if row["verdict"] != Outcome.UNPUBLISHED:
+        decision.insert(0, str(row["verdict"]))
     details = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
     return {
         "claim": "\n".join(filter(None, [row["claim"], *details])),
@@ -96,7 +86,7 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
         "verdict": "\n".join(
-            [str(row["verdict"]), *decision, *_stated(row, "single run", "single run: ")]
+            [*(decision or [MISSING]), *_stated(row, "single run", "single run: ")]
         ),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
@@ -119,43 +109,10 @@ def _stated(row: Mapping[Any, Any], name: str, before: str = "") -> list[str]:
     return [] if row[name] == MISSING else [f"{before}{row[name]}"]
 
 
-def to_terminal(table: pd.DataFrame) -> Table:
-    """Return a :func:`verdict_table` as a rich table of any width, with coloured verdicts."""
-    from rich.table import Table
-    from rich.text import Text
-
-    caption = "\n".join(reading_notes(table))
-    rich_table = Table(
-        title="Verdicts", title_justify="left", box=None, padding=(0, 2, 1, 0),
-        caption=Text(caption) if caption else None, caption_justify="left",
-    )  # fmt: skip
-    rich_table.add_column("claim", ratio=4, overflow="fold")
-    rich_table.add_column("measured [95%]", ratio=3, overflow="fold")
-    rich_table.add_column("verdict", ratio=3, overflow="fold")
-    for row in table.to_dict("records"):
-        style = LOOKS[Outcome(row["verdict"])].style
-        # Markup would take an interval like "[1.49, 1.70]" for a style.
-        valid, noise = f"{row['valid trials']} trials valid", f"noise: {row['noise']}"
-        single_run = _stated(row, "single run", "single run: ")
-        details = "".join(f"\n{line}" for line in (*single_run, valid, noise))
-        verdict = Text(str(row["verdict"]), style).append(details, "")
-        rich_table.add_row(Text(f"{row['claim']}\n({_where(row)})"), Text(_numbers(row)), verdict)
-    return rich_table
-
-
 def _where(row: Mapping[Any, Any]) -> str:
     """Return experiment, backend and run of a row, as far as the table has them."""
     words = {"experiment": "", "backend": "", "run": "run "}
     return ", ".join(f"{word}{row[name]}" for name, word in words.items() if name in row)
-
-
-def _numbers(row: Mapping[Any, Any]) -> str:
-    left_out, published = _stated(row, "left out"), _stated(row, "published", "published ")
-    if row["measured [95%]"] == MISSING:
-        return "\n".join([MISSING, *left_out, *published])
-    n = ", ".join([f"n = {row['n']}", *_achieved(row)])
-    p = f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
-    return "\n".join([row["measured [95%]"], *published, n, p, *left_out])
 
 
 # Up to so many treatments stand side by side; more stand one below the other.
@@ -166,12 +123,15 @@ COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjust
 COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
 
-def shown_answers(run: Run) -> Shown:
-    """Return the answer to the run's questions, and below a row for each claim."""
+def shown_answers(run: Run, reasons: str = "") -> Shown:
+    """Return the answer to the run's questions, and below a row for each claim.
+
+    ``reasons`` says where the reasons of trials stand that do not count.
+    """
     table = answer_table(run)
     asked = [f"{answer.question} {answer.text}" for answer in answers_of(run)]
     known = table.loc[:, ["claim", "here", *(["study"] if table["study"].any() else [])]]
-    reasons = f"perflab show {run.run_id} has the reasons"
+    reasons = reasons or f"perflab show {run.run_id} has the reasons"
     return Shown(table, known, heading="; ".join(asked), notes=first_said(run, reasons))
 
 

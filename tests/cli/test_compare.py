@@ -70,19 +70,3 @@ def test_one_run_each_fails_no_pipeline(perflab: Type, data: Path) -> None:
 
 def test_a_factor_below_one_is_refused(perflab: Type, data: Path) -> None:
     assert "10% worse" in perflab(data, "compare", "first", "slower", "--fail-on", "0.9", code=1)
-
-
-def test_verdicts_are_of_one_run_of_each_experiment_and_say_which_it_superseded(
-    perflab: Type, data: Path
-) -> None:
-    # The newest run has only one block.
-    write_run(data / "runs", seed=4, run_id="tiny", blocks=1)
-    text = perflab(data, "claims", "--verdicts")
-    assert "tiny" not in text.partition("nothing is pooled")[0]
-    assert "slower: 6 complete blocks" in text
-    assert "chosen instead of tiny, first" in text
-    assert "sync_vs_async" in text
-    assert "docker or process" in perflab(
-        data, "claims", "--verdicts", "--backend", "podman", code=1
-    )
-    assert "no finished runs" in perflab(data, "claims", "--verdicts", "--backend", "docker")

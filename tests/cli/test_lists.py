@@ -69,9 +69,10 @@ def test_show_tells_reasons_whole_and_a_run_that_cannot_be_read_hides_no_other(
     told = [Reason(code="generator.late", side="client", text=reason)]
     row |= {"trial_id": "b000-p00-a1", "attempt": 1, "state": "failed", "reasons": told}
     RunWriter.reopen(run.path).commit_trial(row, None, None)
-    output = perflab(tmp_path, "show", run.run_id)[0]
-    assert " ".join(reason.split()) in " ".join(output.split())
-    assert max(map(len, output.splitlines())) <= 80
+    for words in ((), ("--full",)):
+        output = perflab(tmp_path, "show", run.run_id, *words)[0]
+        assert " ".join(reason.split()) in " ".join(output.split())
+        assert max(map(len, output.splitlines())) <= 80
     output, errors = perflab(tmp_path, "runs")
     assert run.run_id in output
     assert "torn/run.json" in errors
@@ -103,11 +104,26 @@ def test_choices_and_ranges_are_told_in_words() -> None:
     assert listed["seed"] == "whole number, from 0 or none"
 
 
+def test_a_run_and_the_ledger_begin_with_the_answer_and_end_with_where_the_rest_is(
+    perflab: Tell, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path, blocks=6, requests=40)
+    shown = perflab(tmp_path, "show", run.run_id)[0].splitlines()
+    assert any("yes: +" in line for line in shown[:8])
+    assert shown[-1].endswith(f"perflab show {run.run_id} --full")
+    assert not any("b000-p00-a0" in line for line in shown)
+    assert "b000-p00-a0" in perflab(tmp_path, "show", run.run_id, "--full")[0]
+    counted = perflab(tmp_path, "claims")[0].splitlines()
+    assert len(counted) <= 40
+    assert "chat" in counted[1]
+    assert counted[-1].endswith("perflab claims --study NAME, or --answer judged")
+
+
 def test_every_row_and_the_counts_fit_eighty_columns(perflab: Tell, tmp_path: Path) -> None:
     output, errors = perflab(tmp_path, "claims", "--study", "inference")
     assert errors == ""
     assert max(map(len, output.splitlines())) <= 80
     assert "\x1b" not in output
     assert "perflab run sync_vs_async" in output
-    assert "published rows: " in output
+    assert "published rows. Verdicts are on " in output
     assert output == "".join(f"{line.rstrip()}\n" for line in output.splitlines())

@@ -5,15 +5,14 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from rich.console import Console
 
 import perflab
 from perflab import api
+from perflab.cli.outputs import print_shown
 from perflab.load.report import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
 from perflab.recordings import Run
@@ -22,7 +21,7 @@ from perflab.reports.duels import are_variants
 from perflab.reports.findings import claims_by_rule
 from perflab.reports.runs import NO_RUNS
 from perflab.reports.section import section_text
-from perflab.reports.verdicts import Saved, to_terminal, verdict_table
+from perflab.reports.verdicts import Saved
 from perflab.systems import experiment, names
 from perflab.systems.inference.experiments.synchronous_commit import SynchronousCommitParameters
 from tests.golden.recordings import write_recording
@@ -109,14 +108,16 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
         assert line in rendered.texts["section"].replace("\\|", "|")
 
 
-def test_a_terminal_of_80_columns_shows_every_claim_with_what_it_rests_on(rendered) -> None:
-    console = Console(width=80, record=True, file=StringIO())
-    console.print(to_terminal(verdict_table([rendered.run])))
-    text = console.export_text()
+def test_a_terminal_of_80_columns_shows_every_claim_with_what_it_rests_on(
+    rendered, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_shown(rendered.findings)
+    text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
     assert not re.search(r"[…│┃┏━└]", text)
     assert text.count("speed changed") == len(rendered.table)
-    assert len(re.findall(r"\d+ of \d+ trials valid", text)) == len(rendered.table)
+    assert len(re.findall(r"^valid trials +\d+ of \d+", text, re.M)) == len(rendered.table)
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import html
 import re
 import shlex
-from io import StringIO
 from itertools import pairwise
 
 import pytest
-from rich.console import Console
 
 from perflab.figures import EFFECT
 from perflab.parameters import parse_assignments
@@ -19,7 +17,7 @@ from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
 from perflab.reports.methods import command
 from perflab.reports.section import bottlenecks, section_text, write_section
-from perflab.reports.verdicts import shown_findings, to_terminal, verdict_table
+from perflab.reports.verdicts import shown_findings, verdict_table
 from tests.figures.shown import one_line, overlapping, picture
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 from tests.systems.chat.synthetic_streams import write_ladder
@@ -48,12 +46,6 @@ def test_every_claim_of_every_run_has_a_row_and_what_was_not_measured_a_dash(tmp
     assert "nan" not in to_markdown(table).lower()
 
 
-def on_terminal(run: Run) -> str:
-    console = Console(width=400, record=True, file=StringIO())
-    console.print(to_terminal(verdict_table([run])))
-    return plain(console.export_text())
-
-
 def plain(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
@@ -80,7 +72,6 @@ def cut_off(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_where_a_claim_has_no_number_every_view_of_it_says_why(cut_off: Run) -> None:
-    assert WHY in on_terminal(cut_off)
     assert WHY in plain(shown_findings(cut_off)._repr_html_())
     text = section_text(cut_off)
     assert text.count(WHY.removeprefix("no ")) == 2

@@ -1,8 +1,7 @@
-"""Shows the ledger's entries as tables: every row, or the number of rows by outcome."""
+"""Shows the ledger's entries as tables: every row, or the number of rows by outcome and study."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -28,13 +27,13 @@ from perflab.reports.runs import measured_where
 from perflab.statistics.in_words import counted
 
 JUDGED = "judged"
-# The order of the counts; verdicts come before these, in the order of their rule.
+# The first word of several verdicts on one row.
+MIXED = "mixed"
+# The order of the counts; verdicts come before these.
 OTHER_OUTCOMES = (
     SHOWN, CHECKED, UNMEASURED, SAME, TAKEN_OVER, NOT_TESTABLE, str(Answered.NOT_COMPARABLE),
     NO_ANSWER,
 )  # fmt: skip
-# For these outcomes each reason is counted apart.
-COUNTED_BY_REASON = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
 
 
 def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
@@ -73,34 +72,29 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
 
 
 def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return the number of rows by outcome, and by reason where there was no answer."""
-    counts = Counter(
-        (
-            f"{JUDGED}: {entry.outcome}" if entry.judged else entry.outcome,
-            entry.why if entry.outcome in COUNTED_BY_REASON else "",
-        )
-        for entry in entries
+    """Return the number of rows by outcome, with a column for each study; and for all of several.
+
+    Verdicts come first, in the order of their rule.
+    """
+    outcomes = [entry.outcome.partition(": ")[0] for entry in entries]
+    known = (*(outcome.value for outcome in Outcome), MIXED, *OTHER_OUTCOMES)
+    table = pd.crosstab(
+        pd.Categorical(outcomes, list(dict.fromkeys(known))), [entry.row.study for entry in entries]
     )
-    known = [*(f"{JUDGED}: {outcome.value}" for outcome in Outcome), *OTHER_OUTCOMES]
-    place = {outcome: number for number, outcome in enumerate(known)}
-    # Mixed verdicts come between verdicts and all others.
-    mixed = len(Outcome) - 0.5
-    keys = sorted(counts, key=lambda key: (place.get(key[0], mixed), -counts[key], key[1]))
-    records = [(outcome, why, counts[outcome, why]) for outcome, why in keys]
-    return pd.DataFrame(records, columns=["what became of it", "why", "rows"])
+    if len(table.columns) > 1:
+        table["all"] = table.sum(axis=1)
+    return table.rename_axis(index="what became of it", columns=None).reset_index()
 
 
 def headline(entries: Sequence[Entry]) -> str:
-    """Return the counts in a sentence."""
+    """Return the number of rows in a sentence, and that of the questions with a verdict."""
     questions = {entry.row.answer for entry in entries if entry.judged}
-    counts = count_table(entries).groupby("what became of it", sort=False)["rows"].sum()
-    parts = [f"{rows} {outcome}" for outcome, rows in counts.items()]
     verdicts = f"Verdicts are on {counted(len(questions), 'question')}."
-    return f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. {verdicts}"
+    return f"{counted(len(entries), 'published row')}. {verdicts}"
 
 
 def notes_on(entries: Sequence[Entry]) -> list[str]:
-    """Return the counts in a sentence, and where runs of the reference were measured."""
+    """Return the number of rows, and where runs of the reference were measured."""
     names = {entry.run_id for entry in entries if entry.shipped}
     runs = [run for run in reference_runs() if run.run_id in names] if names else []
     return [headline(entries), *([measured_where(runs)] if runs else [])]
@@ -118,7 +112,7 @@ def shown_ledger(entries: Sequence[Entry]) -> Shown:
 def shown_counts(entries: Sequence[Entry]) -> Shown:
     """Return the number of rows by outcome, with the same notes below."""
     table = count_table(entries)
-    return Shown(table, table.astype("str"), frozenset({"rows"}), notes=notes_on(entries))
+    return Shown(table, table.astype("str"), frozenset(table.columns[1:]), notes=notes_on(entries))
 
 
 def _row_text(row: Row) -> str:

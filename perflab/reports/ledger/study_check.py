@@ -23,9 +23,9 @@ INCONSISTENT, CANNOT_TELL, CONSISTENT = "inconsistent", "cannot be told", "consi
 FINDINGS = (INCONSISTENT, CANNOT_TELL, CONSISTENT)
 # The colours of verdicts and of findings, as the ledger shows both.
 MARKS = {
-    **{outcome.value: look.color for outcome, look in LOOKS.items()},
-    INCONSISTENT: LOOKS[Outcome.NOT_REPRODUCED].color,
-    CONSISTENT: LOOKS[Outcome.REPRODUCED].color,
+    **{outcome.value: color for outcome, color in LOOKS.items()},
+    INCONSISTENT: LOOKS[Outcome.NOT_REPRODUCED],
+    CONSISTENT: LOOKS[Outcome.REPRODUCED],
 }
 
 
