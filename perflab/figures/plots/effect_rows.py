@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ LEAST_IN = 0.62
 BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
 POINT, MEASURED, CLAIMED = PALETTE[6], INK, PALETTE[1]
 GAP_IN = 0.09
+SHARE = "share"
 # Between the three columns of a page.
 BETWEEN_IN = 0.16
 
@@ -36,7 +37,8 @@ PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * BETWEEN_IN
 class Claim:
     """A row of the table: see :func:`perflab.figures.plots.effects.effect_table`.
 
-    Without an effect ``of_blocks`` is empty. Missing numbers are NaN.
+    Without an effect ``of_blocks`` is empty. Missing numbers are NaN. A rule's ``limit`` takes the
+    place of no effect in a claim about a share.
     """
 
     claim: str
@@ -54,6 +56,7 @@ class Claim:
     verdict: str
     reason: str
     absent: str
+    limit: float = math.nan
 
 
 def bound_of(claim: Claim) -> float:
@@ -106,12 +109,13 @@ def row(claim: Claim) -> Row:
 
 
 def _measured(claim: Claim) -> str:
-    limit = bound_of(claim)
-    if math.isfinite(limit):
-        return at_most(limit) if math.isfinite(claim.high) else at_least(limit)
+    bound = bound_of(claim)
+    if math.isfinite(bound):
+        return at_most(bound) if math.isfinite(claim.high) else at_least(bound)
+    shown: Callable[[float], str] = "{:.0%}".format if claim.scale == SHARE else number
     if not math.isfinite(claim.low):
-        return f"{number(claim.measured)}, n too small for an interval"
-    return f"{number(claim.measured)} [{number(claim.low)}, {number(claim.high)}]"
+        return f"{shown(claim.measured)}, n too small for an interval"
+    return f"{shown(claim.measured)} [{shown(claim.low)}, {shown(claim.high)}]"
 
 
 def _blocks(claim: Claim) -> str:
@@ -149,6 +153,9 @@ def draw(axes: Axes, claim: Claim, top_in: float, height_in: float) -> None:
 
     count = len(claim.of_blocks)
     places = np.linspace(*BLOCKS, count) if count > 1 else np.array([sum(BLOCKS) / 2])
+    if math.isfinite(claim.limit):
+        axes.plot([claim.limit] * 2, [top_in, top_in + height_in], color=MUTED, lw=1.0, ls="--",
+                  zorder=1, gid="limit")  # fmt: skip
     axes.plot(claim.of_blocks, [at(place) for place in places], ls="", marker=_mark(claim), ms=4,
               mfc=POINT, mec=INK, mew=0.4, zorder=3, gid="blocks")  # fmt: skip
     is_bound = math.isfinite(bound_of(claim))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import PercentFormatter
 
 from perflab.analysis.answers import BY_DECISION
 from perflab.analysis.evaluation import Finding, evaluate
@@ -32,6 +33,7 @@ from perflab.figures.plots.effect_rows import (
     PAD_IN,
     PLOT_IN,
     PLOT_LEFT_IN,
+    SHARE,
     Claim,
     Row,
     limits,
@@ -43,7 +45,7 @@ from perflab.recordings import Contrast, Run
 
 TITLE = "what every claim comes to, block by block"
 AXIS_IN = 0.5
-COLUMNS = [field.name for field in fields(Claim)]
+COLUMNS = [field.name for field in fields(Claim) if field.name != "limit"]
 # A panel holds rows that share an axis: what is measured, in which unit, and on which scale.
 Kind = tuple[str, str, str]
 WITHOUT: Kind = ("", "", "")
@@ -55,10 +57,11 @@ def effect_table(run: Run) -> pd.DataFrame:
     A larger effect means more of ``quantity`` (in ``unit``). ``of_blocks`` holds the effects in the
     compared blocks, in order, and ``left_out`` counts the other blocks.
     """
-    return pd.DataFrame([_effect_row(finding) for finding in evaluate(run)], columns=COLUMNS)
+    return pd.DataFrame([effect_row(finding) for finding in evaluate(run)], columns=COLUMNS)
 
 
-def _effect_row(finding: Finding) -> dict[str, object]:
+def effect_row(finding: Finding) -> dict[str, object]:
+    """Return the row of a claim, but for its limit."""
     contrast, verdict, effect = finding.contrast, finding.verdict, finding.effect
     value = _published_value(contrast)
     return {
@@ -150,8 +153,11 @@ def _subtitle(claims: list[Claim]) -> str:
     if not scales:
         return ""
     what = " or ".join(sorted(scales, reverse=True))
+    points = f"the {what} of the two sides named in grey"
+    if SHARE in scales:
+        points = "all treatments are in each. Dashed: the limit of the rule, fixed before the run"
     return (
-        f"Every point is one block, the first on top: the {what} of the two sides named in grey."
+        f"Every point is one block, the first on top: {points}."
         " At the right: the verdict, and the estimate over all blocks with its 95% interval."
         f" {ARROW}"
     )
@@ -185,8 +191,9 @@ def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -
 def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     scale, quantity, unit = kind
     is_ratio = scale == "ratio"
+    whole = [0.0, 1.0] if scale == SHARE else []
     on = np.log if is_ratio else np.asarray
-    shown = [[*claim.of_blocks, claim.measured, claim.published_value] for claim in claims]
+    shown = [[*claim.of_blocks, claim.measured, claim.published_value, *whole] for claim in claims]
     values = [value for of_claim in shown for value in of_claim]
     ends = [end for claim in claims for end in (claim.low, claim.high)]
     # A bound has one open end: a ratio of 0, or infinity.
@@ -198,9 +205,13 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
         axes.set_xlim(math.exp(low), math.exp(high))
     else:
         axes.set_xlim((low, high) if low < high else (-1.0, 1.0))
-    axes.axvline(1.0 if is_ratio else 0.0, color=MUTED, lw=1.0, zorder=1, gid="no effect")
-    name = "ratio (log)" if is_ratio else f"difference{f', {unit}' if unit else ''}"
-    words = f"{name}: more {quantity} \N{RIGHTWARDS ARROW}"
+    if scale == SHARE:
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+        words = quantity
+    else:
+        axes.axvline(1.0 if is_ratio else 0.0, color=MUTED, lw=1.0, zorder=1, gid="no effect")
+        name = "ratio (log)" if is_ratio else f"difference{f', {unit}' if unit else ''}"
+        words = f"{name}: more {quantity} \N{RIGHTWARDS ARROW}"
     axes.set_xlabel("\n".join(wrap(words, LABEL_PT, TEXT_IN)))
     only_grid(axes, "x")
 
@@ -213,7 +224,9 @@ def _legend_handles(claims: list[Claim]) -> list[Line2D]:
     handles = [
         Line2D([], [], ls="", marker="o", ms=4, mfc=effect_rows.POINT, mec=effect_rows.MEASURED,
                mew=0.4, label="one block"),
-        Line2D([], [], color=MUTED, lw=1.0, label="no effect"),
+        Line2D([], [], color=MUTED, lw=1.0, ls="--", label="limit of the rule")
+        if any(claim.scale == SHARE for claim in measured)
+        else Line2D([], [], color=MUTED, lw=1.0, label="no effect"),
     ]  # fmt: skip
     if any(math.isfinite(claim.low) for claim in measured):
         handles.insert(1, Line2D([], [], color=effect_rows.MEASURED, marker="s", ms=5, lw=2.0,

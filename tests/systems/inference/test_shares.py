@@ -194,6 +194,6 @@ def test_the_reason_that_others_filled_the_cores_is_told(recorded: Path) -> None
         "services used only 40% of it"
     )
     assert reason in claim.verdict.reason
-    table = shares_table(run).set_index("name")
-    assert table.loc["claim 4, CPU", "why"] == reason
-    assert table.loc["claim 4, I/O", "why"] == ""
+    reasons = shares_table(run).set_index("claim")["reason"]
+    assert reasons["claim 4, CPU: the system is not bound by CPU"] == reason
+    assert reasons["claim 4, I/O: the system is bound by I/O"] == ""
