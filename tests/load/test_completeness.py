@@ -140,9 +140,11 @@ WORK = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=2))
 
 
 def report() -> dict[str, Any]:
-    """Return the report of a worker that used 5 ms of CPU."""
+    """Return the report of a worker that used 5 ms of CPU a second, and 2 before its load."""
+    noted_ns = [BEGIN_NS - 5 * S, BEGIN_NS, BEGIN_NS + 10 * S]
+    cpu = {"at_ns": noted_ns, "used_ns": [0, 2 * S, 2 * S + S // 20], "delayed_ns": [0, S, S]}
     return {
-        "cpu_ns": S // 200, "wall_ns": S, "run_delay_ns": 0, "began_ns": BEGIN_NS, "unsent": 0,
+        "cpu": cpu, "began_ns": BEGIN_NS, "unsent": 0,
         "looks": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
         "capped": 0, "resent": 0, "stopped": "",
         "clock_step_ms": 0.0, "real_time": True, "first_errors": [], "packed": {},
@@ -151,7 +153,7 @@ def report() -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("done_s", "share"),
-    [([], 0.0), ([1.0], 0.005 / 0.3), ([1.0, 1.0], 0.005 / 0.3), ([1.0, 2.0], 0.005)],
+    [([], 0.0), ([1.0], 0.005), ([1.0, 1.0], 0.005), ([1.0, 2.0], 0.005)],
 )
 def test_the_cpu_share_of_a_load_is_one_of_time(
     tmp_path: Path, done_s: list[float], share: float
@@ -160,6 +162,7 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
     result = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), start_ns=0)
     judged = check(result, WORK)
     assert judged.cpu_share == pytest.approx(share)
+    assert judged.run_delay_share == 0
     assert "generator.cpu" not in {reason.code for reason in judged.reasons}
 
 

@@ -1,4 +1,4 @@
-"""Looks at a worker's event loop, on a grid of ticks; and the stop of a load by its failures.
+"""Looks at a worker's event loop and CPU, on a grid of ticks; and a load's stop by its failures.
 
 A loop that stands still misses ticks. Each missed tick counts, with its own lateness: a stall of
 150 ms is one late wake-up of 150 ms and 29 more ticks that were late by 145, 140 ms and so on.
@@ -13,8 +13,10 @@ their own: their server had already failed.
 
 from __future__ import annotations
 
+import os
+import time
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -62,6 +64,44 @@ class LoopProbe:
             "woken_us": self._woken_us.tolist(),
             "late_ms": self._late_ms.tolist(),
         }
+
+
+class CpuLog:
+    """Notes this process's CPU time, and how long its main thread waited for a core.
+
+    Source of the latter: Linux, Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat; 0
+    where the kernel does not say.
+    """
+
+    def __init__(self) -> None:
+        self._at_ns, self._used_ns, self._delayed_ns = array("q"), array("q"), array("q")
+        try:
+            self._schedstat = os.open("/proc/self/schedstat", os.O_RDONLY)
+        except OSError:
+            self._schedstat = -1
+
+    def note(self) -> None:
+        """Note both times now."""
+        self._at_ns.append(time.monotonic_ns())
+        self._used_ns.append(time.process_time_ns())
+        words = os.pread(self._schedstat, 64, 0).split() if self._schedstat >= 0 else []
+        self._delayed_ns.append(int(words[1]) if len(words) > 1 else 0)
+
+    def report(self) -> dict[str, list[int]]:
+        """End, and return the notes, for :func:`grown_ns`."""
+        if self._schedstat >= 0:
+            os.close(self._schedstat)
+        return {
+            "at_ns": self._at_ns.tolist(),
+            "used_ns": self._used_ns.tolist(),
+            "delayed_ns": self._delayed_ns.tolist(),
+        }
+
+
+def grown_ns(report: Mapping[str, Sequence[int]], name: str, spans: np.ndarray) -> float:
+    """Return how much a noted time grew within spans (begins and ends, ns)."""
+    begin, end = np.interp(spans, report["at_ns"], report[name]).T
+    return float(np.maximum(end - begin, 0).sum())
 
 
 @dataclass(frozen=True)

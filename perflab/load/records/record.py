@@ -26,7 +26,7 @@ from perflab.host.files import OWNER, replace_file, temporary_folder, whole_file
 from perflab.load.checks.trend import MachineCounts
 from perflab.load.clients.encodings import Packed
 from perflab.load.records.columns import PHASE, frame, phase_names
-from perflab.load.records.looks import FailureStop, Looks, mark
+from perflab.load.records.looks import FailureStop, Looks, grown_ns, mark
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
 from perflab.load.workload.schedule import active, planned_count
@@ -162,7 +162,6 @@ def merged(
     ``before`` was taken before anything was sent; windows count from the planned start.
     """
     steal_share, kernel = before.until(MachineCounts.now(before.cores))
-    wall_ns = sum(report["wall_ns"] for report in reports)
     # Workers beyond the number of users have nothing to do.
     busy = reports[: getattr(workload.arrivals, "users", len(reports))]
     first_errors: dict[tuple[str, int], str] = {}
@@ -184,9 +183,9 @@ def merged(
     result = LoadResult(
         folder=folder,
         workers=len(reports),
-        cpu_ns=sum(report["cpu_ns"] for report in reports),
+        cpu_ns=0,
         looks=[Looks.of(report["looks"]) for report in reports],
-        run_delay_share=sum(report["run_delay_ns"] for report in reports) / max(1, wall_ns),
+        run_delay_share=0.0,
         unsent=sum(report["unsent"] for report in reports),
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
         first_errors=first_errors,
@@ -204,8 +203,12 @@ def merged(
         measured_from_ns=start_ns + round(getattr(workload.arrivals, "warmup_s", 0.0) * 1e9),
         cycles=_cycles(workload),
     )
-    # With fewer than two measured starts there is no time of which CPU could be a share.
-    return result if result.end_ns > result.begin_ns else replace(result, cpu_ns=0)
+    used_ns, delayed_ns = (
+        sum(grown_ns(report["cpu"], name, result.counted) for report in reports)
+        for name in ("used_ns", "delayed_ns")
+    )
+    delay_share = delayed_ns / max(1, len(reports) * result.counted_ns)
+    return replace(result, cpu_ns=round(used_ns), run_delay_share=delay_share)
 
 
 def _cycles(workload: Workload) -> Cycles | None:

@@ -13,7 +13,7 @@ from functools import partial
 from perflab.load.clients.client import Client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import AFTER, MEASURE, WARMUP
-from perflab.load.workers.timer import CpuInWindows, CpuWindow, Timer, is_at_once
+from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import Burst, ClosedLoop, OpenLoop
 from perflab.load.workload.schedule import Openings, instants
 
@@ -37,7 +37,6 @@ class ClosedDriver:
         record: Callable[[Exchange], None],
     ) -> None:
         self._openings: Openings | None = None
-        self.cpu = CpuInWindows() if arrivals.windows else CpuWindow(at_once=is_at_once(arrivals))
         self.in_flight = 0
         self._submit = client.submit
         self._timer = timer
@@ -67,9 +66,7 @@ class ClosedDriver:
 
     def stop(self) -> None:
         """Let no user start another request."""
-        if not self._stopping:
-            self._stopping = True
-            self.cpu.end()
+        self._stopping = True
         if not self.in_flight:
             self._over.set()
 
@@ -82,9 +79,8 @@ class ClosedDriver:
             lasts_s = min(lasts_s, arrivals.warmup_s + arrivals.duration_s)
         self._end_ns = start_ns + round(lasts_s * 1e9)
         self._timer.at(self._end_ns, self.stop)
-        if isinstance(self.cpu, CpuInWindows):
+        if arrivals.windows:
             self._openings = Openings(arrivals, start_ns)
-            self.cpu.read_within(self._openings.counted, self._timer)
         for user in self._users:
             joins_ns = start_ns + round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
             self._active += 1
@@ -92,10 +88,7 @@ class ClosedDriver:
             user.done_ns = joins_ns
             self._plan(user, joins_ns)
         self._stop_without_work()
-        try:
-            await self._over.wait()
-        finally:
-            self.cpu.finish()
+        await self._over.wait()
 
     def _stop_without_work(self) -> None:
         """Stop if no user has a request left; a load of a given time lasts its time."""
@@ -118,10 +111,6 @@ class ClosedDriver:
             if not self._measure:
                 return AFTER if self._awaited else -1
             self._measure -= 1
-        if not self.cpu.began:
-            self.cpu.begin()
-        if self._by_count and not self._measure:
-            self.cpu.end()
         return MEASURE
 
     def _plan(self, user: Exchange, planned_ns: int) -> None:
@@ -210,7 +199,6 @@ class OpenDriver:
     ) -> None:
         self._windowed = arrivals if isinstance(arrivals, OpenLoop) and arrivals.windows else None
         self._openings: Openings | None = None
-        self.cpu = CpuInWindows() if self._windowed else CpuWindow(at_once=is_at_once(arrivals))
         self.in_flight = 0
         self.unsent = 0
         self._submit = client.submit
@@ -236,19 +224,15 @@ class OpenDriver:
         """Keep the schedule; return when the last response has come."""
         self._start_ns = start_ns
         self._measure_from_ns = start_ns + self._warmup_ns
-        if self._windowed and isinstance(self.cpu, CpuInWindows):
+        if self._windowed:
             self._openings = Openings(self._windowed, start_ns)
-            self.cpu.read_within(self._openings.counted, self._timer)
         if self._next():
             self._timer.at(self._planned_ns, self._advance)
         else:
             self.stop()
         if self._length_ns:
             self._timer.at(start_ns + self._length_ns + GRACE_NS, self._end)
-        try:
-            await self._over.wait()
-        finally:
-            self.cpu.finish()
+        await self._over.wait()
 
     def _end(self) -> None:
         """End a load that is behind its schedule: it lasts no longer than planned."""
@@ -259,7 +243,6 @@ class OpenDriver:
         """Start no more requests; count the rest of the schedule as unsent."""
         if not self._stopping:
             self._stopping = True
-            self.cpu.end()
             if self._planned_ns:
                 rest = len(self._ready) - self._position + 1
                 self.unsent = rest + sum(len(chunk) for chunk in self._chunks)
@@ -302,8 +285,6 @@ class OpenDriver:
             exchange.stage = WARMUP
         else:
             exchange.stage = MEASURE
-            if not self.cpu.began:
-                self.cpu.begin()
         self.in_flight += 1
         exchange.started_ns = clock()
         self._submit(exchange)

@@ -21,7 +21,7 @@ from perflab.load.clients.targets import Origin
 from perflab.load.clients.websocket import OnClosed, OnMessage, WebSocket, connect
 from perflab.load.records.message_record import MessageRecorder
 from perflab.load.users import User, actions
-from perflab.load.workers.timer import CpuWindow, Timer
+from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Connections, Request
 from perflab.paths import make_importable
@@ -74,7 +74,6 @@ class ScriptedDriver:
         folder: Path,
         allowed: Sequence[str] = (),
     ) -> None:
-        self.cpu = CpuWindow()
         self.in_flight = 0
         self.origin = origin
         self.life = life
@@ -115,7 +114,6 @@ class ScriptedDriver:
     def stop(self) -> None:
         """Let no user begin another action."""
         self._stopping.set()
-        self.cpu.end()
         for due in self._waiting:
             due.set()
 
@@ -127,8 +125,6 @@ class ScriptedDriver:
         length_s = arrivals.warmup_s + arrivals.duration_s
         self._end_ns = start_ns + round(length_s * 1e9)
         self._timer.at(self._end_ns, self.stop)
-        # Users who only listen send no request with which it could begin.
-        self._timer.at(self._measure_from_ns, self.cpu.begin)
         join_ns = round(arrivals.join_s * 1e9)
         crowd = [
             asyncio.create_task(self._life(user, start_ns + join_ns * user.number))

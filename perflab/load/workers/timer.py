@@ -1,4 +1,4 @@
-"""A timer finer than the event loop's, which rounds to about a millisecond; and CPU times.
+"""A timer finer than the event loop's, which rounds to about a millisecond.
 
 A timerfd (Linux, absolute, CLOCK_MONOTONIC) wakes the loop as a readable file; a heap holds the
 calls. ``os.timerfd_create`` exists from Python 3.13 on, so the C library is called.
@@ -12,10 +12,7 @@ import ctypes
 import heapq
 import os
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
-
-from perflab.load.workload.arrivals import Burst, ClosedLoop, OpenLoop
+from collections.abc import Callable
 
 CLOCK_MONOTONIC = 1
 TFD_TIMER_ABSTIME = 1
@@ -76,107 +73,3 @@ class Timer:
         self._armed_ns = 0
         with contextlib.suppress(BlockingIOError):
             os.read(self._fd, 8)
-
-
-class CpuWindow:
-    """This process's CPU time over the measure stage, from its first to its last start.
-
-    Where all start ``at_once``, these two coincide: the window then lasts to the end of the load.
-    """
-
-    def __init__(self, at_once: bool = False) -> None:
-        self._at_once = at_once
-        self.began = False
-        self.used_ns = 0
-        self._ended = False
-        self._began_ns = 0
-
-    def begin(self) -> None:
-        """Begin with the first measured request."""
-        self.began = True
-        self._began_ns = time.process_time_ns()
-
-    def end(self) -> None:
-        """End with the last measured request; only the first call counts."""
-        if not self._at_once:
-            self.finish()
-
-    def finish(self) -> None:
-        """End with the load, if not before."""
-        if self.began and not self._ended:
-            self._ended = True
-            self.used_ns = time.process_time_ns() - self._began_ns
-
-
-def is_at_once(arrivals: OpenLoop | Burst | ClosedLoop) -> bool:
-    """Return whether every measured request is planned for the same instant."""
-    if isinstance(arrivals, Burst):
-        return True
-    if isinstance(arrivals, OpenLoop) or not 0 < arrivals.requests <= arrivals.users:
-        return False
-    return not (arrivals.warmup_requests or arrivals.warmup_s or arrivals.ramp_s)
-
-
-def run_delay_ns() -> int:
-    """Return how long this process's main thread was ready to run but had no core.
-
-    Source: Linux, Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat; 0 where the
-    kernel does not say.
-    """
-    try:
-        return int(Path("/proc/self/schedstat").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
-
-
-class CpuInWindows(CpuWindow):
-    """A worker's CPU time, and its waits for a core, in the counted parts of its load's windows.
-
-    Over the whole load both would be diluted by the times between windows. ``delayed_ns`` is the
-    wait, ``wall_ns`` the length of the counted parts.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        # Windows begin and end the measurement, not the first and the last request.
-        self.began = True
-        self.delayed_ns = self.wall_ns = 0
-        self._since: tuple[int, int, int] | None = None
-
-    def read_within(self, counted: Sequence[tuple[int, int]], timer: Timer) -> None:
-        """Measure CPU in every counted part of a window, (begin, end) in ns, that has a length."""
-        self._left = [part for part in counted if part[0] < part[1]][::-1]
-        self._timer = timer
-        self._wait()
-
-    def _wait(self) -> None:
-        if self._left and not self._ended:
-            self._timer.at(self._left[-1][0], self._open)
-
-    def _open(self) -> None:
-        if not self._ended:
-            self._since = _now()
-            self._timer.at(self._left.pop()[1], self._close)
-
-    def _close(self) -> None:
-        self._add()
-        self._wait()
-
-    def _add(self) -> None:
-        if self._since is not None:
-            used, delayed, wall = (
-                now - then for now, then in zip(_now(), self._since, strict=True)
-            )
-            self.used_ns += used
-            self.delayed_ns += delayed
-            self.wall_ns += wall
-            self._since = None
-
-    def finish(self) -> None:
-        """End with the load, if not before."""
-        self._ended = True
-        self._add()
-
-
-def _now() -> tuple[int, int, int]:
-    return time.process_time_ns(), run_delay_ns(), time.monotonic_ns()

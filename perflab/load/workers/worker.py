@@ -27,9 +27,9 @@ from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.columns import Recorder
-from perflab.load.records.looks import LoopProbe
+from perflab.load.records.looks import CpuLog, LoopProbe
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
-from perflab.load.workers.timer import CpuInWindows, Timer, run_delay_ns
+from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import ClosedLoop, Scripted
 from perflab.load.workload.workload import Workload
 from perflab.parameters import FrozenModel
@@ -158,6 +158,8 @@ class WorkerLoad:
         try:
             # The probe begins before any planned instant, to see a stall at the very begin.
             self.probe = LoopProbe(time.monotonic_ns())
+            self.cpu = CpuLog()
+            self.cpu.note()
             start_ns = self.order.start_ns
             if workload.windows is None:  # with windows the start is fixed: loads take turns
                 start_ns = max(start_ns, self.probe.began_ns)
@@ -172,6 +174,7 @@ class WorkerLoad:
             ended_ns = time.monotonic_ns()
             self.lasted_ns = ended_ns - start_ns
             self.probe.end(ended_ns)
+            self.cpu.note()
             self.driver.stop()
             self.client.abort()
             await self.client.close()
@@ -188,6 +191,7 @@ class WorkerLoad:
             await woken.wait()
             woken.clear()
             self.probe.look(time.monotonic_ns())
+            self.cpu.note()
 
     async def _report_regularly(self) -> None:
         while True:
@@ -223,25 +227,20 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
     gc.freeze()
     gc.disable()
     real_time = load.order.real_time and go_first()
-    delayed_ns, began_ns, ahead_ns = run_delay_ns(), time.monotonic_ns(), _realtime_ahead_ns()
+    ahead_ns = _realtime_ahead_ns()
     try:
         await load.run()
     finally:
         gc.enable()
         gc.unfreeze()
-    delayed_ns, wall_ns = run_delay_ns() - delayed_ns, time.monotonic_ns() - began_ns
-    if isinstance(load.driver.cpu, CpuInWindows):
-        delayed_ns, wall_ns = load.driver.cpu.delayed_ns, load.driver.cpu.wall_ns
     return {
         "unsent": load.driver.unsent,
         "start_ns": load.start_ns,
         "lasted_ns": load.lasted_ns,
         "first_errors": load.client.first_errors.texts(),
         "packed": load.client.packed,
-        "cpu_ns": load.driver.cpu.used_ns,
         "looks": load.probe.report(),
-        "run_delay_ns": delayed_ns,
-        "wall_ns": wall_ns,
+        "cpu": load.cpu.report(),
         "real_time": real_time,
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,

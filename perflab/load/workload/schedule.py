@@ -93,20 +93,13 @@ def last_instant_s(arrivals: OpenLoop | Burst) -> float:
 
 
 class Openings:
-    """The windows of a load that starts at an instant.
-
-    Attributes
-    ----------
-    counted : list of (int, int)
-        Begin and end of the counted part of each window, in ns; some have no length.
-    """
+    """The windows of a load that starts at an instant."""
 
     def __init__(self, arrivals: ClosedLoop | OpenLoop, start_ns: int) -> None:
         windows = instants_of(arrivals, start_ns)
         self._begins: list[int] = windows[:, BEGIN].tolist()
         self._counted: list[int] = windows[:, COUNTED].tolist()
         self._ends: list[int] = windows[:, END].tolist()
-        self.counted = list(zip(self._counted, self._ends, strict=True))
 
     def next(self, planned_ns: int, never_ns: int) -> int:
         """Return the instant if it is in a window, else the next begin; ``never_ns`` after all."""
