@@ -122,10 +122,7 @@ TURN_COLUMNS: Mapping[str, str] = {
     "begin_ns": "int64",
     "counted_ns": "int64",
     "end_ns": "int64",
-    "completed": "int64",
     "finished": "int64",
-    "mean_ms": "double",
-    "in_flight": "int64",
     "carried_over": "int64",
     "late_ns": "int64",
 }

@@ -22,16 +22,13 @@ MISSING = object()
 def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
     """Return the parameters of the run that the caller asks for.
 
-    ``given`` has no defaults, since they would pass for values of the user. Parameters that the
-    experiment has checked are returned unchanged.
+    ``given`` has no defaults, since they would pass for values of the user.
 
     With ``from_run`` or ``resume`` the result has the recorded run's own parameters; one that it
     did not record is None. ``from_run`` and ``resume`` then name that run itself: "latest" may mean
     another run later. ParameterError names every parameter in which the run differs.
     """
     if isinstance(given, RunParameters):
-        if chosen.has_checked(given):
-            return given
         given = {name: getattr(given, name) for name in given.model_fields_set}
     references = [name for name in ("from_run", "resume") if given.get(name)]
     if not references:

@@ -6,9 +6,9 @@ import inspect
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from perflab.analysis.findings import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
@@ -43,9 +43,6 @@ class RunParameters(Parameters):
     afresh for every block (``fresh_blocks``) this difference is noise, and no effect of the
     treatment (``lab_check`` shows it; T. Kalibera, R. Jones, ISMM 2013).
     """
-
-    # The plan of their check, so that a notebook's run is planned once.
-    _planned: RunPlan | None = PrivateAttr(default=None)
 
     backend: Literal["auto", "docker", "process"] = Field(
         default="auto",
@@ -99,12 +96,6 @@ class RunParameters(Parameters):
         le=604_800,
         description="seconds to wait while another measurement holds this machine",
     )
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy without the plan of the original."""
-        copied = super().model_copy(update=update, deep=deep)
-        copied._planned = None
-        return copied
 
     @field_validator("blocks", mode="before")
     @classmethod
@@ -278,22 +269,15 @@ class Experiment:
         load forbid, and ExperimentError where the experiment itself is wrong.
         """
         checked = check(self.parameters, values, self._subject)
-        checked._planned = self._plan(checked)
+        self._plan(checked)
         return checked
-
-    def has_checked(self, parameters: RunParameters) -> bool:
-        """Return whether :meth:`check` returned these parameters."""
-        planned = parameters._planned
-        return planned is not None and planned.experiment == self.name
 
     def plan(self, parameters: RunParameters) -> RunPlan:
         """Return the plan of a run with these parameters; raises as :meth:`check` does.
 
-        Parameters that were checked keep the plan of their check. A seed that is left open is drawn
-        anew every time.
+        A seed that is left open is drawn anew every time.
         """
-        planned = parameters._planned if self.has_checked(parameters) else None
-        plan = planned or self._plan(parameters)
+        plan = self._plan(parameters)
         return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
 
     def _plan(self, parameters: RunParameters) -> RunPlan:

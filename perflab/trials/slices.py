@@ -202,8 +202,7 @@ def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
     table = windows.rename(columns={"window": "round"})
     late = taken.set_index("round")["late_ns"]
     table["late_ns"] = late.reindex(table["round"]).fillna(0).to_numpy(np.int64)
-    kinds = {name: kind.replace("double", "float64") for name, kind in TURN_COLUMNS.items()}
-    return table[list(TURN_COLUMNS)].astype(kinds)
+    return table[list(TURN_COLUMNS)].astype(dict(TURN_COLUMNS))
 
 
 def told_apart(requests: pd.DataFrame, pauses: np.ndarray) -> pd.DataFrame:

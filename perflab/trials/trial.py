@@ -21,10 +21,8 @@ from perflab.errors import (
 )
 from perflab.host.meters import Meter, Sampler
 from perflab.host.placing import Placement
-from perflab.host.shortages import wait_for_ports
 from perflab.instruments import Load, Observation, Scene
 from perflab.load.checks.selfcheck import check
-from perflab.load.clients.targets import split
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import Workload
@@ -190,9 +188,6 @@ def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
         bench.interrupted, send=lambda load: send_beside(bench, treatment, load),
     )  # fmt: skip
     so_far.looks = [GuardedLook(instrument, scene) for instrument in treatment.instruments]
-    address, _ = _address(bench, treatment, treatment.workload)
-    port = split(address)[0].port
-    wait_for_ports(port, bench.tell, lambda: go_on(bench.interrupted, "during a wait for ports"))
     for guarded in so_far.looks:
         guarded.take(guarded.look.before)
 

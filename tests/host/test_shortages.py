@@ -1,4 +1,4 @@
-"""What the machine lacks is told as the machine's fault, and closed connections are waited for."""
+"""What the machine lacks is told as the machine's fault."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 
 from perflab.errors import MachineShort, StackError
-from perflab.host import shortages
-from perflab.host.shortages import class_of, told, wait_for_ports
+from perflab.host.shortages import class_of, told
 from perflab.load.clients.connection import kind_of
 from perflab.load.clients.outcome import ERRORS
 from perflab.paths import project_root
@@ -102,34 +101,3 @@ def test_a_command_that_may_open_no_file_says_so_without_a_traceback() -> None:
 def test_the_numbers_of_tls_and_of_names_are_other_numbers() -> None:
     errors = [ssl.SSLError(errno.EPERM, "x"), socket.gaierror(errno.EINVAL, "x")]
     assert [class_of(error) for error in errors] == ["", ""]
-
-
-def test_a_load_waits_for_ports_that_closed_connections_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shortages, "REUSE", tmp_path / "reuse")
-    monkeypatch.setattr(shortages, "RANGE", tmp_path / "range")
-    shortages.REUSE.write_text("0\n")
-    texts: list[str] = []
-
-    def enough() -> None:
-        raise StackError("enough")
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        for _ in range(6):
-            client = socket.create_connection(("127.0.0.1", port))
-            accepted = server.accept()[0]
-            client.close()
-            accepted.close()
-        shortages.RANGE.write_text("1 12\n")
-        wait_for_ports(port, texts.append, enough)
-        assert texts == [], "half of the ports are free"
-        shortages.RANGE.write_text("1 11\n")
-        with pytest.raises(StackError, match="enough"):
-            wait_for_ports(port, texts.append, enough)
-        assert "6 of 11 are held by closed connections to port" in texts[0]
-        wait_for_ports(port + 1, texts.append, enough)
-        shortages.REUSE.write_text("2\n")
-        wait_for_ports(port, texts.append, enough)
-        assert len(texts) == 1, "the kernel uses such ports again"

@@ -136,8 +136,8 @@ def turns_with(carried_over: int = 0) -> pd.DataFrame:
     """Return the table of 50 turns, with requests from the turn before."""
     windows = pd.DataFrame(
         {
-            "window": range(50), "begin_ns": 0, "counted_ns": 0, "end_ns": 1, "completed": 10,
-            "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": carried_over,
+            "window": range(50), "begin_ns": 0, "counted_ns": 0, "end_ns": 1,
+            "finished": 10, "carried_over": carried_over,
         }
     )  # fmt: skip
     return turn_table(windows, pd.DataFrame({"round": range(50), "late_ns": 0}))

@@ -21,7 +21,7 @@ import pandas as pd
 from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
-from perflab.load.workload.windows import BEGIN, COUNTED, END, time_within, window_of
+from perflab.load.workload.windows import BEGIN, COUNTED, END, time_within
 from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
@@ -192,26 +192,19 @@ def short_delays_ms(looks: Sequence[Looks]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-FIELDS = ("planned_ns", "sent_ns", "done_ns", "error")
-
-
 def window_table(result: LoadResult) -> pd.DataFrame:
     """Return a row per window that has a counted part.
 
-    ``completed`` are the successes done in the counted part, ``finished`` all successes until the
-    next window begins, by which CPU time is divided. ``mean_ms`` is the mean response time of the
-    successes planned in the counted part, less the pauses of their service. ``sent_after`` requests
-    were planned in the window and sent after its end; ``in_flight`` ones had begun and not ended at
-    its end, and ``carried_over`` ones were still under way when the next window began: they disturb
-    its requests.
+    ``finished`` are all successes until the next window begins, by which CPU time is divided.
+    ``carried_over`` are the requests still under way then: they disturb those of the next window.
     """
     assert result.windows is not None
-    planned, sent, done, error = (
-        np.concatenate([part[name] for part in result.rows]) for name in FIELDS
+    planned, done, error = (
+        np.concatenate([part[name] for part in result.rows])
+        for name in ("planned_ns", "done_ns", "error")
     )
-    windows, good = result.windows, error == 0
-    by_planned, by_done = np.sort(planned), np.sort(done)
-    good_done = np.sort(done[good])
+    windows = result.windows
+    by_planned, by_done, good_done = np.sort(planned), np.sort(done), np.sort(done[error == 0])
     begin, counted, end = windows[:, BEGIN], windows[:, COUNTED], windows[:, END]
     follows = np.append(begin[1:], max(int(end[-1]), int(done.max(initial=0))) + 1)
     table = pd.DataFrame(
@@ -220,11 +213,7 @@ def window_table(result: LoadResult) -> pd.DataFrame:
             "begin_ns": begin,
             "counted_ns": counted,
             "end_ns": end,
-            "completed": _until(good_done, end) - _until(good_done, counted),
             "finished": _until(good_done, follows) - _until(good_done, begin),
-            "mean_ms": _means_ms(planned[good], done[good], windows, result.pauses),
-            "sent_after": _sent_after(planned, sent, windows),
-            "in_flight": np.searchsorted(by_planned, end) - _until(by_done, end),
             "carried_over": np.searchsorted(by_planned, follows) - _until(by_done, follows),
         }
     )
@@ -234,19 +223,3 @@ def window_table(result: LoadResult) -> pd.DataFrame:
 def _until(instants: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return how many of the sorted instants are not after each bound."""
     return np.searchsorted(instants, bounds, side="right")
-
-
-def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    window = window_of(planned, windows)
-    late = window[(window >= 0) & (sent >= windows[window, END])]
-    return np.bincount(late, minlength=len(windows))
-
-
-def _means_ms(
-    planned: np.ndarray, done: np.ndarray, windows: np.ndarray, pauses: np.ndarray
-) -> pd.Series[float]:
-    window = window_of(planned, windows)
-    counts = (window >= 0) & (planned >= windows[window, COUNTED])
-    awake_ms = pd.Series((done - planned - time_within(planned, done, pauses)) / 1e6)[counts]
-    means_ms: pd.Series[float] = awake_ms.groupby(window[counts]).mean()
-    return means_ms.reindex(range(len(windows)))

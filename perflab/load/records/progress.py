@@ -108,51 +108,28 @@ FILE = "progress.rows"
 
 
 class ArrivalPoints:
-    """The points of one request under way: at most ``most`` of them, at least 2."""
+    """When the bytes of one body came; of its reads at most ``most`` are told, at least 2."""
 
-    __slots__ = ("_last", "_most", "_next", "_step", "at_ns", "sizes")
+    __slots__ = ("_most", "at_ns", "sizes")
 
     def __init__(self, most: int) -> None:
-        # The last point is kept apart.
-        self._most = most - 1
-        self._step = 1
-        self._next = 0
-        self._last = (0, 0)
+        self._most = most
         self.at_ns = array("q")
         self.sizes = array("q")
 
     def note(self, at_ns: int, size: int) -> None:
         """Note that ``size`` bytes of the body had arrived at an instant."""
-        self._last = (at_ns, size)
-        if size < self._next and self.at_ns:
-            return
-        if len(self.at_ns) == self._most:
-            self._thin()
-            if size < self._next:
-                return
         self.at_ns.append(at_ns)
         self.sizes.append(size)
-        self._next = (size // self._step + 1) * self._step
-
-    def _thin(self) -> None:
-        """Lengthen the step until there is room; keep the first point of every step."""
-        if self._most == 1:
-            self._next = 1 << 62
-            return
-        while len(self.at_ns) == self._most:
-            self._step *= 2
-            steps = [size // self._step for size in self.sizes]
-            firsts = [place for place, step in enumerate(steps) if step not in steps[:place][-1:]]
-            self.at_ns = array("q", [self.at_ns[place] for place in firsts])
-            self.sizes = array("q", [self.sizes[place] for place in firsts])
-        self._next = (self.sizes[-1] // self._step + 1) * self._step
 
     def points(self) -> list[tuple[int, int]]:
-        """Return the points as (instant in ns, bytes), with the first and the last read."""
+        """Return points (instant in ns, bytes) over the body, with the first and last read."""
         pairs = list(zip(self.at_ns, self.sizes, strict=True))
-        if pairs and pairs[-1] != self._last:
-            pairs.append(self._last)
-        return pairs
+        if len(pairs) <= self._most:
+            return pairs
+        spread = np.linspace(self.sizes[0], self.sizes[-1], self._most)[:-1]
+        places = np.append(np.searchsorted(self.sizes, spread), len(pairs) - 1)
+        return [pairs[place] for place in np.unique(places)]
 
 
 def packed_points(row: int, arrival: ArrivalPoints) -> bytes:

@@ -19,10 +19,9 @@ from typing import Any
 from perflab.errors import LoadError
 from perflab.host.files import temporary_folder
 from perflab.host.processes import bound_to, give_way, how_it_ended
-from perflab.host.shortages import wait_for_ports
 from perflab.load.checks.trend import MachineCounts
 from perflab.load.clients.outcome import MEASURE
-from perflab.load.clients.targets import refuse_foreign, split
+from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.columns import rows_since
 from perflab.load.records.looks import is_failure
 from perflab.load.records.record import RAW_ROWS, merged
@@ -186,9 +185,6 @@ class Generator:
         # Workers run in another folder: the path must not be relative.
         place = folder.resolve() if folder else temporary_folder(RAW_ROWS)
         machine = MachineCounts.now(self._cores)
-        if not start_ns:
-            with contextlib.suppress(StopLoad):
-                wait_for_ports(split(address)[0].port, go_on=check)
         start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
             self._begin(workload, address, place, allowed, start_ns)
