@@ -36,11 +36,12 @@ COLUMNS = ("claim", "published", "measured [95%]", "n", "verdict")
 # The figures that the documents show, as SVG; each with its table.
 FIGURES = {
     "sync_vs_async": ("throughput",),
-    "synchronous_commit": ("claimed_shares",),
+    "synchronous_commit": ("claimed_shares", "latency_rate"),
     "flush_map": ("flush_map",),
     "connection_lifecycle": ("life_cycle_parts",),
     "registry_downloads": ("waterfall",),
     "latency_cpu": ("delivery_cpu",),
+    "chat_ladder": ("ladder",),
     "llm_streaming": ("stream_costs", "users_by_limit"),
 }
 REGION = "reference"

@@ -46,7 +46,7 @@ def missing(value: Any) -> bool:
 
 
 def number(value: Any) -> str:
-    """Return three significant digits without an exponent: ``1,090``, ``46.2``, ``0.0123``."""
+    """Return three significant digits: ``1,090``, ``46.2``, ``0.0123``; ``-2.32e-08`` if tiny."""
     if missing(value):
         return MISSING
     value = float(value)
@@ -55,7 +55,7 @@ def number(value: Any) -> str:
     if value == 0:
         return "0"
     decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
+    return f"{value:,.{decimals}f}" if decimals < 8 else f"{value:.2e}"
 
 
 def at_most(value: float) -> str:
