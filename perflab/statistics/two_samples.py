@@ -35,7 +35,7 @@ def shift(x: np.ndarray, y: np.ndarray, least_spread: float = 0.0) -> Shift:
     k = _critical(len(x), len(y))
     if k >= 0:
         low, high = float(differences[k]), float(differences[-1 - k])
-        # scipy's own p for ties is asymptotic: smaller than any order of few values can have.
+        # With ties scipy's own p is asymptotic, and may be smaller than few values can show.
         is_small = math.comb(len(x) + len(y), len(x)) <= MOST_ORDERS
         every = stats.PermutationMethod(MOST_ORDERS)
         test = stats.mannwhitneyu(x, y, method=every if is_small else "auto")
