@@ -94,7 +94,8 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     parabola lies above 0) and rises after the bend; it needs 60 windows and 8 trials. A broken line
     can be fitted to any curve that steepens. The bend is a threshold only if the broken line
     predicts the trials that are left out better than polynomials of degree 2 and 3, which also fit
-    the latency of a queue.
+    the latency of a queue, by more than a standard error (the rule of one standard error:
+    L. Breiman et al., Classification and Regression Trees, 1984).
     """
     trial, x, y = _usable(table, cpu, latency)
     count = len(np.unique(trial))
@@ -123,8 +124,9 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     half = (places[1] - places[0]) / 2
     smooth = [[Polynomial.fit(x[rest], y[rest], degree) for rest in kept]
               for degree in SMOOTH_DEGREES]  # fmt: skip
-    best = min(_missed(fits, kept, x, y) for fits in smooth)
-    is_smooth = best <= _missed(without, kept, x, y)
+    best = min((_missed(fits, kept, x, y) for fits in smooth), key=np.sum)
+    gain = best - _missed(without, kept, x, y)
+    is_smooth = gain.mean() <= gain.std(ddof=1) / math.sqrt(count)
     return Knee(line.place, low - half, high + half, line.before, line.after, is_smooth, unit)
 
 
@@ -156,10 +158,10 @@ def _missed(
     kept: Sequence[np.ndarray],
     x: np.ndarray,
     y: np.ndarray,
-) -> float:
-    """Return the squared errors of fits in the trials that each of them left out."""
+) -> np.ndarray:
+    """Return the squared errors of each fit in the trial that it left out, shape (trials,)."""
     pairs = zip(fits, kept, strict=True)
-    return float(sum(((y[~rest] - fit(x[~rest])) ** 2).sum() for fit, rest in pairs))
+    return np.array([((y[~rest] - fit(x[~rest])) ** 2).sum() for fit, rest in pairs])
 
 
 def _usable(

@@ -33,7 +33,7 @@ def test_a_planted_knee_is_found_and_its_interval_covers_it(design: str, heavy: 
         cpu = cpu_shares(random, design)
         fits.append(knee(windows_of(random, cpu, bent(cpu), heavy), "cpu"))
     assert all(fit.supported for fit in fits)
-    assert heavy or sum(fit.smooth for fit in fits) <= RUNS / 6
+    assert heavy or sum(fit.smooth for fit in fits) <= RUNS / 2
     assert sum(fit.low <= KNEE <= fit.high for fit in fits) >= LEAST_COVERED
     assert np.median([fit.high - fit.low for fit in fits]) < 0.15
     assert abs(np.mean([fit.cpu for fit in fits]) - KNEE) < 0.02
@@ -63,7 +63,7 @@ def test_the_bend_of_a_queue_s_latency_is_no_threshold(design: str) -> None:
         logs = -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** 2)
         fits.append(knee(windows_of(random, cpu, logs, heavy=False), "cpu"))
     smooth = [fit for fit in fits if fit.smooth]
-    assert len(smooth) >= 0.75 * RUNS
+    assert len(smooth) >= 0.85 * RUNS
     assert "but a smooth curve fits as well" in smooth[0].words()
 
 
