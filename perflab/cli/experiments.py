@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ HOW = (
     "Set them with 'perflab run {name} -p parameter=value' (a list as -p parameter=a,b), or in the "
     "first cell of notebooks/{name}.ipynb."
 )
+INDENT = "    "
 
 
 def command(
@@ -59,14 +61,19 @@ def _print_all(experiments: list[Experiment]) -> None:
 
 
 def _print_one(experiment: Experiment) -> None:
+    from perflab.trials.experiment import RunParameters
+
     console = make_console()
     console.print(Text(f"{experiment.title}\n{experiment.question}\n"))
-    table = Table("parameter", "default", "allowed", "meaning")
-    table.columns[0].no_wrap = True
-    for parameter in parameters_of(experiment):
-        cells = (parameter["name"], _typed(parameter["default"]), parameter["allowed"])
-        table.add_row(*map(Text, cells), Text(parameter["meaning"]))
-    print_table(table)
+    # What only this experiment has comes first.
+    of_all = RunParameters.model_fields
+    for item in sorted(parameters_of(experiment), key=lambda item: item["name"] in of_all):
+        default = f"{item['name']} = {_typed(item['default'])}"
+        title = Text(fill(default, console.width, subsequent_indent=INDENT))
+        title.stylize("bold", 0, len(item["name"]))
+        meaning = f"{item['meaning']} ({item['allowed']})"
+        console.print(title)
+        console.print(Text(indent(fill(meaning, console.width - len(INDENT)), INDENT)))
     console.print(Text("\n" + HOW.format(name=experiment.name)))
 
 
@@ -121,7 +128,7 @@ def _typed(default: Any) -> str:
         return "none"
     if isinstance(default, tuple):
         return ", ".join(map(_typed, default)) or "empty"
-    return f"{default:g}" if isinstance(default, float) else str(default)
+    return f"{default:g}" if isinstance(default, float) else str(default) or "empty"
 
 
 new_app = typer.Typer(no_args_is_help=True, help="Make a project, an experiment or a notebook.")
