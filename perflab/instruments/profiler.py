@@ -18,7 +18,6 @@ from perflab.recordings.columns import CALLS, described_schema
 from perflab.stacks.plan import StackPlan
 
 PROFILER = "profiler"
-SPEEDSCOPE = "speedscope"
 SPARE_S = 60.0
 
 
@@ -50,15 +49,13 @@ class _Profile(Look["Profiler"]):
         }
         missing = unseen(counts, settings.watch, samples)
         doubts = [Remark(code="profiler.doubts", text=text) for text in self._profile.warnings]
-        file = pd.DataFrame({"content": [self._profile.speedscope]})
-        tables = {"calls": chains, SPEEDSCOPE: file}
-        return Observation(columns, tables, warnings=(*doubts, *missing))
+        return Observation(columns, {"calls": chains}, warnings=(*doubts, *missing))
 
 
 class Profiler(OfNode):
     """Samples a Python node's call chains during the load, ``rate_hz`` times a second.
 
-    It fills the table ``calls``; the table ``speedscope`` holds the file that py-spy wrote.
+    It fills the table ``calls``.
 
     ``watch`` names functions whose share goes into the trial's row (:func:`watched_columns`): a
     short name, and a regular expression that is searched for in frames as the profiler writes them,
@@ -66,7 +63,7 @@ class Profiler(OfNode):
     """
 
     at_work: ClassVar = _Profile
-    tables: ClassVar = {"calls": described_schema(CALLS), SPEEDSCOPE: {"content": "string"}}
+    tables: ClassVar = {"calls": described_schema(CALLS)}
 
     rate_hz: int = Field(ge=1, le=1000)
     watch: Mapping[str, str] = Field(default_factory=dict)

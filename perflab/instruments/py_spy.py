@@ -21,7 +21,7 @@ import subprocess
 import sysconfig
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ import pandas as pd
 from perflab.errors import ProfilerFailed
 from perflab.host.files import temporary_folder
 
-SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _INSTALLED = re.compile(r".*/(?:site-packages|python3\.\d+)/")
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
@@ -69,23 +68,6 @@ def _name(frame: Mapping[str, Any]) -> str:
     return f"{frame['name']} ({file})".replace(";", ":")
 
 
-def joined(profiles: Iterable[tuple[str, str]], name: str) -> str:
-    """Join several profiles into one of that name, which speedscope opens.
-
-    Each profile is a pair: the words before the names of its threads, and its text.
-    """
-    frames: list[Any] = []
-    threads: list[Any] = []
-    for words, text in profiles:
-        profile = json.loads(text)
-        for thread in profile["profiles"]:
-            samples = [[len(frames) + place for place in sample] for sample in thread["samples"]]
-            threads.append({**thread, "name": f"{words}: {thread['name']}", "samples": samples})
-        frames += profile["shared"]["frames"]
-    document = {"$schema": SCHEMA, "name": name, "profiles": threads, "shared": {"frames": frames}}
-    return json.dumps(document)
-
-
 TOOL = "py-spy"
 READY = "Sampling process"
 MAX_LOST_SHARE = 0.02
@@ -110,11 +92,10 @@ _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 class Profile:
     """The result of a profiler.
 
-    ``speedscope`` is the file that py-spy wrote; ``chains`` (chain, samples) are the call chains of
-    running threads. ``looks`` is the number of samples that were due.
+    ``chains`` (chain, samples) are the call chains of running threads. ``looks`` is the number of
+    samples that were due.
     """
 
-    speedscope: str
     chains: pd.DataFrame
     looks: int
     warnings: tuple[str, ...]
@@ -204,7 +185,7 @@ class PySpy:
         chains, warnings = call_chains(text), doubts(output)
         if self._blind:
             chains, warnings = without_waiting(chains), (*warnings, IN_ANOTHER_NAMESPACE)
-        return Profile(text, chains, looks, warnings)
+        return Profile(chains, looks, warnings)
 
     def _output(self) -> str:
         return (self._folder / "log").read_text(errors="replace").strip()

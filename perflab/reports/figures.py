@@ -20,14 +20,10 @@ from perflab.figures.export import (
     table_digest,
     write_whole,
 )
-from perflab.instruments import py_spy
 from perflab.parameters import unknown
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.regions import regions
-
-# The table that holds the profiler's output.
-CALL_CHAINS = "speedscope"
 
 
 def views_of(run: Run) -> list[View]:
@@ -87,18 +83,19 @@ def save_all(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]
     """Save the named views of a run (no name: all that suit it), each with its table as CSV.
 
     Return the paths of SVG, PNG and CSV of each figure, in this order. The figure of a profile also
-    has a file of its call chains, which https://www.speedscope.app opens.
+    has a file with a line for each call chain and its samples, below the name of its treatment:
+    the "folded" form, which https://www.speedscope.app and flamegraph.pl open.
     """
     chosen = [view for view in views_of(run) if not names or view.name in names]
     paths = [path for view in chosen for path in save_view(view, run, directory)]
-    if PROFILE not in chosen or CALL_CHAINS not in run.record.tables:
+    if PROFILE not in chosen:
         return paths
-    texts = (
-        (f"{row['treatment']}, block {row['block']}", str(row["content"]))
-        for row in run.table(CALL_CHAINS).to_dict("records")
-    )
-    chains = directory / f"{PROFILE.name}.json"
-    write_whole(chains, py_spy.joined(texts, run.run_id).encode())
+    calls = run.table("calls").groupby(["treatment", "chain"])["samples"].sum().reset_index()
+    lines = [
+        f"{row['treatment']};{row['chain']} {row['samples']}\n" for row in calls.to_dict("records")
+    ]
+    chains = directory / f"{PROFILE.name}.txt"
+    write_whole(chains, "".join(lines).encode())
     return [*paths, chains]
 
 

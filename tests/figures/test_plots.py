@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -228,12 +227,11 @@ def test_the_call_chains_of_all_trials_are_saved_for_speedscope_and_linked(
     run: Run, tmp_path: Path
 ) -> None:
     saved = save_all(run, tmp_path / run.run_id)
-    (chains,) = (path for path in saved if path.suffix == ".json")
-    document = json.loads(chains.read_text())
-    names = [profile["name"] for profile in document["profiles"]]
-    assert len(names) == 12
-    assert names[0] == "variant=a, block 0: t"
-    count = sum(len(profile["samples"]) for profile in document["profiles"])
-    assert count == run.table("calls")["samples"].sum()
+    (chains,) = (path for path in saved if path.suffix == ".txt")
+    lines = chains.read_text().splitlines()
+    calls = run.table("calls")
+    assert len(lines) == len(calls[["treatment", "chain"]].drop_duplicates())
+    assert {line.partition(";")[0] for line in lines} == {"variant=a", "variant=b"}
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) == calls["samples"].sum()
     section = write_section(run, tmp_path, saved).read_text()
-    assert f"[call chains for speedscope](<{run.run_id}/profile.json>)" in section
+    assert f"[call chains for speedscope](<{run.run_id}/profile.txt>)" in section

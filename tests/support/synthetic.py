@@ -7,7 +7,6 @@ throughput, response time and Little's law agree as they do in a measured run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -445,10 +444,7 @@ def profiled_run(
     model = write_run(
         root / "model", treatments=planted, blocks=blocks, requests=10, experiment="profile"
     ).record
-    tables = {"speedscope": {"content": "string"}}
-    record = model.model_copy(
-        update={"run_id": f"{model.run_id}-profiled", "contrasts": [], "tables": tables}
-    )
+    record = model.model_copy(update={"run_id": f"{model.run_id}-profiled", "contrasts": []})
     writer = RunWriter.create(root, record)
     rng = np.random.default_rng(11)
     for block in range(blocks):
@@ -465,20 +461,5 @@ def profiled_run(
             table = pd.DataFrame(seen.items(), columns=["chain", "samples"])
             found = watched_samples(table, (watch or {}).get(treatment.levels["variant"], {}))
             row |= watched_columns(found, sum(seen.values()), rate_hz=100, messages=1000)
-            written = pd.DataFrame({"content": [_speedscope(seen)]})
-            writer.commit_trial(row, None, None, calls=table, speedscope=written)
+            writer.commit_trial(row, None, None, calls=table)
     return Run(writer.path)
-
-
-def _speedscope(chains: Mapping[str, int]) -> str:
-    """Return chains as py-spy writes them: one thread, a number for every function."""
-    frames = list(dict.fromkeys(frame for chain in chains for frame in chain.split(";")))
-    samples = [
-        [frames.index(frame) for frame in chain.split(";")]
-        for chain, count in chains.items()
-        for _ in range(count)
-    ]
-    named = [{"name": frame, "file": "x.py"} for frame in frames]
-    return json.dumps(
-        {"shared": {"frames": named}, "profiles": [{"name": "t", "samples": samples}]}
-    )
