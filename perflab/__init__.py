@@ -11,9 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "answers", "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
-    "findings", "judged", "latest_runs", "notebook_parameters", "open_run", "overview", "questions",
-    "run", "runs", "save", "send_load", "show", "study_check", "summary", "trials_of",
-    "verdict",
+    "findings", "latest_runs", "notebook_parameters", "open_run", "questions", "run", "runs",
+    "save", "send_load", "show", "study_check", "summary", "trials_of",
 ]  # fmt: skip
 
 

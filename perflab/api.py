@@ -13,7 +13,7 @@ from perflab.errors import ParameterError
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
-from perflab.reports.runs import judged, judged_runs, latest_runs, overview, questions
+from perflab.reports.runs import latest_runs, questions
 from perflab.trials.arguments import (
     asked_for,
     existing,
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
     "answers", "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
-    "findings", "import_results", "judged", "judged_runs", "latest_runs", "notebook_parameters",
-    "open_run", "overview", "questions", "run", "runs", "save", "send_load", "show",
-    "study_check", "summary", "trials_of", "verdict",
+    "findings", "import_results", "latest_runs", "notebook_parameters", "open_run", "questions",
+    "run", "runs", "save", "send_load", "show", "study_check", "summary", "trials_of",
 ]  # fmt: skip
 
 
@@ -79,7 +78,7 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
 
 
 def open_run(reference: str | Path) -> Run:
-    """Return a recorded run by path, id, unique prefix, ``latest`` or ``latest:<experiment>``."""
+    """Return a recorded run by path, id (or its end), ``latest`` or ``latest:<experiment>``."""
     return recordings.open_run(reference, runs_dir())
 
 
@@ -154,13 +153,6 @@ def summary(run: Run) -> Shown:
     from perflab.reports.verdicts import shown_summary
 
     return shown_summary(run)
-
-
-def verdict(run: Run) -> Lines:
-    """Return the verdicts in sentences; ``str`` gives a line each."""
-    from perflab.reports.findings import sentences
-
-    return Lines(sentences(run))
 
 
 def bottlenecks(run: Run) -> Lines:

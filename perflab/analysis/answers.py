@@ -1,22 +1,24 @@
 """The questions of a run, each answered in one sentence, beside what its study says.
 
 A question is asked by the contrasts that name it (:attr:`Contrast.asks`); these are its primary
-responses, and were named before the run. A claim is answered in the same words.
+responses, and were named before the run. A claim is answered in the same words; claims that differ
+in the percentile alone share an answer.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perflab.analysis.decision import MARGIN, Kind
-from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.evaluation import PERCENTILE, Finding, evaluate, without_percentile
 from perflab.analysis.noise import doubt
 from perflab.analysis.verdict import Outcome, Size, Way
-from perflab.recordings import Run
+from perflab.recordings import Contrast, Run
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import counted, number
+from perflab.statistics.in_words import counted, number, to_safe_side
 
 YES, NO, OPPOSITE = "yes", "no", "no, the other way"
 NOT_DECIDED, NOT_MEASURED = "not decided", "not measured"
@@ -31,16 +33,20 @@ AS_STUDIED = {
     Size.AGREES: "as here",
     Size.UNDECIDED: "not yet known whether as much here",
 }
+ONLY_A_BOUND = "only a bound is known, and not yet which"
 # From this ratio on an effect is told in times, below it in percent.
 IN_TIMES = 2.0
+# A difference is none beside the published one if its interval lies within this share of that.
+BESIDE_PUBLISHED = 0.1
 
 
 @dataclass(frozen=True)
 class Answer:
     """A question with its answer and, in a few words, what the study says (empty: nothing).
 
-    ``blocks`` would decide what is not decided, if the effect is the one seen (0: it is decided, or
-    no number is known). ``doubt`` says why the answer may not hold elsewhere (empty: no reason).
+    A fresh run of so many ``blocks`` would decide what is not decided, if the effect is the one
+    seen (0: it is decided, more blocks do not help, or no number is known). ``doubt`` says why the
+    answer may not hold elsewhere (empty: no reason).
     """
 
     question: str
@@ -61,19 +67,50 @@ def answers_of(run: Run) -> list[Answer]:
     return [replace(answer_to(*answered), doubt=why) for answered in asked.items()]
 
 
+def answers_to_claims(findings: Sequence[Finding]) -> list[Answer]:
+    """Return an answer to each claim, in the order of the findings."""
+    claims: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        contrast = finding.contrast
+        sides = f"{contrast.numerator} {contrast.denominator} {contrast.interaction}"
+        claims.setdefault((without_percentile(contrast.claim), sides), []).append(finding)
+    rows = Counter(claim for claim, _ in claims)
+    return [
+        answer_to(claim if rows[claim] == 1 else answered[0].contrast.claim, answered)
+        for (claim, _), answered in claims.items()
+    ]
+
+
 def answer_to(question: str, findings: Sequence[Finding]) -> Answer:
     """Return the answer to a question; to a claim it says in the same words whether it holds."""
-    words = [_word(finding) for finding in findings]
-    is_open = any(word in (NOT_DECIDED, NOT_MEASURED) for word in words)
-    parts = [_effect_words(finding) for finding in findings]
-    if len(set(words)) == 1:
-        numbers = ", ".join(dict.fromkeys(filter(None, parts)))
-        text = ": ".join(filter(None, [words[0], numbers]))
-    else:
-        text = "; ".join(f"{word}: {part}" for word, part in zip(words, parts, strict=True))
-    blocks = [finding.decision.blocks[1] for finding in findings if finding.decision]
-    needed = max(blocks, default=0) if is_open else 0
-    return Answer(question, text, _study(findings), needed, tuple(findings))
+    by_word: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_word.setdefault(_word(finding), []).append(finding)
+    text = "; ".join(_told(word, answered) for word, answered in by_word.items())
+    blocks = max(map(_blocks_needed, by_word.get(NOT_DECIDED, [])), default=0)
+    return Answer(question, text, _study(findings), blocks, tuple(findings))
+
+
+def _blocks_needed(finding: Finding) -> int:
+    decision, effect = finding.decision, finding.effect
+    if decision is None or effect is None:
+        return 0
+    # As many again would not narrow what the client may have added.
+    is_wide = not effect.is_exact and decision.blocks[1] <= effect.n
+    return 0 if is_wide else decision.blocks[1]
+
+
+def _told(word: str, findings: Sequence[Finding]) -> str:
+    """Return a word with the effects to which it applies."""
+    numbers = ", ".join(dict.fromkeys(filter(None, map(_effect_words, findings))))
+    n = sorted({finding.effect.n for finding in findings if finding.effect})
+    if word != NOT_DECIDED or not n:
+        return ": ".join(filter(None, [word, numbers]))
+    if not any(finding.blocks for finding in findings):
+        # What such a rule counts are no blocks.
+        return f"{word}: {numbers}, n = {n[-1]}"
+    least = f"{n[0]} to " if len(n) > 1 else ""
+    return f"{word}: {numbers} in {least}{counted(n[-1], 'block')}"
 
 
 def _word(finding: Finding) -> str:
@@ -94,34 +131,62 @@ def _word(finding: Finding) -> str:
         return BY_SIZE[verdict.size]
     if verdict.outcome is Outcome.UNPUBLISHED:
         return BY_DECISION[decision.kind] if decision else ""
-    return NO if decision and decision.kind is Kind.EQUIVALENT else NOT_DECIDED
+    if decision and decision.kind is Kind.EQUIVALENT:
+        return NO
+    is_judged = verdict.direction is Way.NOT_SHOWN
+    is_no = is_judged and _is_nothing_beside_published(finding.contrast, finding.effect)
+    return NO if is_no else NOT_DECIDED
+
+
+def _is_nothing_beside_published(contrast: Contrast, effect: Effect) -> bool:
+    if effect.bound or contrast.published_bound:
+        return False
+    size = abs(contrast.published_difference or 0.0) * BESIDE_PUBLISHED
+    return max(abs(effect.low), abs(effect.high)) < size
 
 
 def _effect_words(finding: Finding) -> str:
     """Return the effect with its interval and what it is of, or why there is none."""
-    effect, subject = finding.effect, finding.contrast.subject
+    effect, contrast = finding.effect, finding.contrast
+    percentile = PERCENTILE.search(contrast.claim)
+    subject = contrast.subject or (percentile[1] if percentile else "")
     if finding.verdict.outcome in (Outcome.NOT_TESTABLE, Outcome.SET_BY_LOAD):
         return finding.verdict.reason
     if effect is None:
         return finding.absent.partition("; ")[0] or finding.verdict.reason
-    unit, is_ratio = finding.response.unit, finding.contrast.scale == "ratio"
-    words = ratio_words(effect) if is_ratio else difference_words(effect, unit)
     if finding.limit:
-        words = f"{words.removeprefix('+')} (the rule: {finding.limit})"
-    blocks = "" if _word(finding) != NOT_DECIDED else f" in {counted(effect.n, 'block')}"
-    return f"{words} {subject}".rstrip() + blocks
+        words = f"{difference_words(effect, '').removeprefix('+')} (the rule: {finding.limit})"
+    elif contrast.scale == "ratio":
+        words = ratio_words(effect)
+    else:
+        words = difference_words(effect, finding.response.unit)
+    return f"{words} {subject}".rstrip()
 
 
 def ratio_words(effect: Effect) -> str:
     """Return a ratio as a change in percent with its interval, or in times if it is large."""
     if effect.bound:
-        return f"{effect.bound} {change(effect.limit)}"
+        return _bound_words(effect)
     if not math.isfinite(effect.low):
         return change(effect.estimate)
     if effect.estimate >= IN_TIMES:
         return f"{change(effect.estimate)} [{number(effect.low)}, {number(effect.high)}]"
     low, high = (percent(100 * (end - 1)) for end in (effect.low, effect.high))
     return f"{change(effect.estimate)} [{low}, {high}]"
+
+
+def _bound_words(effect: Effect) -> str:
+    """Return how far a ratio lies from 1 at least, or at most, rounded to the safe side."""
+    if not math.isfinite(effect.limit):
+        return ONLY_A_BOUND
+    if effect.limit >= IN_TIMES:
+        return f"{effect.bound} {number(to_safe_side(effect.limit, effect.bound))}x"
+    is_less, size = effect.limit < 1, round(100 * abs(effect.limit - 1), 6)
+    is_least = (effect.bound == "at most") == is_less
+    digits = 10 ** (size < 9.95)
+    size = (math.floor if is_least else math.ceil)(size * digits) / digits
+    word = "less" if is_less else "more"
+    return f"at {'least' if is_least else 'most'} {percent(size)}% {word}"
 
 
 def change(ratio: float) -> str:
@@ -136,8 +201,11 @@ def percent(value: float, sign: str = "") -> str:
 
 def difference_words(effect: Effect, unit: str) -> str:
     """Return a difference with its interval and unit."""
+    if effect.bound and not math.isfinite(effect.limit):
+        return ONLY_A_BOUND
     if effect.bound:
-        return f"{effect.bound} {number(effect.limit)} {unit}".rstrip()
+        limit = number(to_safe_side(effect.limit, effect.bound))
+        return f"{effect.bound} {limit} {unit}".rstrip()
     sign = "+" if effect.estimate > 0 else ""
     interval = f" [{number(effect.low)}, {number(effect.high)}]"
     known = interval if math.isfinite(effect.low) else ""
@@ -148,8 +216,8 @@ def _study(findings: Sequence[Finding]) -> str:
     """Return what the study says: its sizes, and how they compare; or only that it says yes."""
     sizes = [size for size in map(_size, findings) if size]
     if not sizes:
-        published = any(finding.contrast.published_direction for finding in findings)
-        return "yes" if published else ""
+        said = any(f.contrast.published_direction or f.limit for f in findings)
+        return YES if said else ""
     compared = {how for _, how in sizes}
     if len(compared) > 1:
         return ", ".join(f"{size} ({how})" if how else size for size, how in sizes)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from perflab.recordings import Run, RunRecord
-from perflab.statistics.in_words import counted, number
+from perflab.statistics.in_words import number
 from perflab.statistics.quantiles import t_interval
 
 ON_CORE, WAITING = "on a core", "waiting for a core"
@@ -133,42 +133,7 @@ class CoreAccount:
         """Return the share of their cores that the services used."""
         return self.value(self.whole(), ON_CORE) / self.value(ALL_SERVICES, AVAILABLE)
 
-    def turn_share(self, service: str) -> float:
-        """Return the share of its threads' ready time that they were on a core."""
-        ran, waited = self.value(service, ON_CORE), self.value(service, WAITING)
-        return ran / (ran + waited) if ran + waited > 0 else math.nan
-
     def partly_seen(self) -> list[str]:
         """Return the services with many threads that ended unseen."""
         seen = {name: self.value(name, WAITING, "seen") for name in self.services}
         return [name for name, share in seen.items() if share < WELL_SEEN]
-
-
-def core_sentence(table: pd.DataFrame, treatment: str, label: str = "") -> str:
-    """Say what an answer of a treatment cost the cores; empty without accounts."""
-    account = CoreAccount(table[table["treatment"] == treatment])
-    if account.rows.empty or not account.services:
-        return ""
-    whole, first = account.whole(), account.services[0]
-    shares = ", ".join(
-        f"{name} {number(account.value(name, WAITING))}" for name in account.services
-    )
-    several = f" ({shares})" if len(account.services) > 1 else ""
-    trials = counted(int(account.value(whole, WAITING, "trials")), "trial")
-    least = "".join(
-        f"; of '{name}' only threads with {account.value(name, WAITING, 'seen'):.0%} of its CPU "
-        "were seen, so it waited longer"
-        for name in account.partly_seen()
-    )
-    return (
-        f"{label or treatment}: per answer the services' threads ran "
-        f"{account.text(whole, ON_CORE)} ms on a core, and were ready but waited for one "
-        f"{account.text(whole, WAITING)} ms{several}{_busy(account)}; of the time in which threads "
-        f"of '{first}' could run, they ran {account.turn_share(first):.0%} ({trials}; times of "
-        f"threads, no parts of the response time{least})."
-    )
-
-
-def _busy(account: CoreAccount) -> str:
-    busy = account.busy()
-    return f"; they used {busy:.0%} of the cores they may use" if math.isfinite(busy) else ""

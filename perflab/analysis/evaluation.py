@@ -1,22 +1,14 @@
-"""From a run to its findings: every contrast is measured and judged, with its evidence.
-
-The module also predicts what a single run of A, then of B, would show, which is how most studies
-measure. A block is such a run. What a further block would show follows Student's t around the mean
-of the n blocks, with n - 1 degrees of freedom and the scale s sqrt(1 + 1/n). A run that always
-takes A first adds the machine's drift to the effect; the prediction leaves that out. Source:
-G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.7.
-"""
+"""From a run to its findings: every contrast is measured and judged, with its evidence."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
@@ -24,60 +16,33 @@ from perflab.analysis.decision import Decision, decide
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
-from perflab.analysis.verdict import Outcome, Verdict, judge, published_sign, zone_of
+from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
 from perflab.statistics.comparison import SMALLEST_N, Effect, effect_within
 from perflab.statistics.families import Corrected, corrected
 
-
-def single_run(by_block: Sequence[float], contrast: Contrast) -> dict[str, float]:
-    """Return the probability that a single A-then-B run shows the published ``sign``, and ``size``.
-
-    It is that of a size within its zone. What was not published is left out, and all below 3
-    blocks. ``by_block`` are the log ratios of the blocks, or their differences.
-    """
-    x = np.asarray(by_block, dtype=float)
-    if len(x) < SMALLEST_N:
-        return {}
-    sign, zone = published_sign(contrast), zone_of(contrast)
-    chances: dict[str, float] = {}
-    if sign:
-        chances["sign"] = _chance(x, 0.0, math.inf) if sign > 0 else _chance(x, -math.inf, 0.0)
-    if zone:
-        chances["size"] = _chance(x, zone.low, zone.high)
-    return chances
+# The end of a claim on one of several percentiles: ``(p90)``, ``(p99 of what is sent late)``.
+PERCENTILE = re.compile(r" \((p\d+)\b( of [^();]*)?[^()]*\)$")
 
 
-def _chance(x: np.ndarray, low: float, high: float) -> float:
-    """Return the probability that a further value lies between ``low`` and ``high``."""
-    from scipy import special
-
-    mean, scale = float(x.mean()), float(x.std(ddof=1)) * math.sqrt(1 + 1 / len(x))
-    if not scale > 0:
-        return float(low < mean < high)
-    ends = (np.array([low, high]) - mean) / scale
-    # Student's t; scipy.stats.t.cdf takes ten times as long for two numbers.
-    below, above = special.stdtr(len(x) - 1, ends)
-    return float(above - below)
-
-
-# The end of a claim about a percentile, such as "(p90)"; it goes where claims are listed together.
-PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
+def without_percentile(claim: str) -> str:
+    """Return a claim as claims on several percentiles share it."""
+    return PERCENTILE.sub(lambda end: f" ({end[2].strip()})" if end[2] else "", claim)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
+    """A contrast of a run with its effect (None: there is none), decision and verdict.
 
     ``p_adjusted`` is the p-value adjusted over the tested ``claims`` of the run; verdict and
     decision use it. A claim whose answer the load sets is not among them, because an effect that
-    cannot fail would lower the adjusted p-values of the others. ``replication`` is what a single
-    A-then-B run would show (empty: unknown). ``blocks`` are the numbers of the compared blocks, and
-    ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
-    are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
-    ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
+    cannot fail would lower the adjusted p-values of the others. ``blocks`` are the numbers of the
+    compared blocks, and ``left_out`` counts the blocks that lack a side. ``valid`` of the
+    ``trials`` of its treatments are valid. ``absent`` says why there is no number, or none from
+    the blocks that were left out. ``limit`` is, in words, the limit that a system's own rule sets
+    for a claim; empty elsewhere.
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
@@ -89,7 +54,6 @@ class Finding:
     effect: Effect | None
     verdict: Verdict
     decision: Decision | None = None
-    replication: Mapping[str, float] = field(default_factory=dict)
     blocks: tuple[int, ...] = ()
     left_out: int = 0
     p_adjusted: float = math.nan
@@ -97,7 +61,6 @@ class Finding:
     valid: int = 0
     trials: int = 0
     noise: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     absent: str = ""
     limit: str = ""
     drifts: tuple[float, ...] = ()
@@ -165,7 +128,7 @@ def not_asked(run: Run) -> str:
     for contrast in run.record.contrasts:
         if not _is_asked(run, contrast):
             claims = reasons.setdefault(contrast.not_testable, {})
-            claims[PERCENTILE.sub("", contrast.claim)] = None
+            claims[without_percentile(contrast.claim)] = None
     parts = [f"{'; '.join(claims)} ({reason})" for reason, claims in reasons.items()]
     return f"Not asked: {'; '.join(parts)}." if parts else ""
 
@@ -205,18 +168,15 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
             verdict = judge(None, contrast)
-        return Finding(contrast, response, None, verdict, warnings=(str(error),))
+        return Finding(contrast, response, None, verdict)
     by_block = ends.measured[ends.low.notna()]
-    is_predicted = ends.limited and not contrast.set_by_load
     return Finding(
         contrast,
         response,
         effect,
         judge(effect, contrast),
-        replication=single_run(by_block.tolist(), contrast) if is_predicted else {},
         blocks=tuple(int(block) for block in by_block.index),
         left_out=len(ends.low) - len(by_block),
-        warnings=(*effect.warnings, *filter(None, [_not_counted_yet(run)])),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
         if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
     )
@@ -235,15 +195,6 @@ def _drifts(
     as_difference = contrast.model_copy(update={"response": column, "scale": "difference"})
     drifts = ends_of(run, as_difference, trials)[0].low.reindex(blocks)
     return () if drifts.isna().any() else tuple(map(float, drifts))
-
-
-def _not_counted_yet(run: Run) -> str:
-    """Return which blocks count only at the next look, if blocks are added; or nothing."""
-    rule, judged = run.record.until_decided, run.judged_blocks
-    if rule is None or judged == run.blocks_so_far:
-        return ""
-    counts = f"count once there are {rule.next_look(judged)} blocks"
-    return f"the blocks after the last look, at {judged} blocks, {counts}"
 
 
 def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:

@@ -10,7 +10,7 @@ from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.verdict import Outcome, Verdict, Way
 from perflab.recordings import Contrast, Run
-from perflab.statistics.comparison import BOUND, Effect
+from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import at_least, at_most, capitalized, counted, number
 
 # For these outcomes the sentence says what would decide the claim.
@@ -48,16 +48,6 @@ def client_words(finding: Finding) -> str:
     interval = f"[{number(effect.low)}, {number(effect.high)}]"
     alike = "if the client added as much to the times of both sides"
     return f"{interval} {alike}; it may have added more than a tenth"
-
-
-def single_run(finding: Finding) -> str:
-    """Return how likely a single A-then-B run shows the published sign and size; or nothing."""
-    return ", ".join(f"{name} {_share(chance)}" for name, chance in finding.replication.items())
-
-
-def _share(p: float) -> str:
-    """Return a probability in whole percent, between ``< 1%`` and ``> 99%``."""
-    return "> 99%" if p > 0.99 else "< 1%" if p < 0.01 else f"{p:.0%}"
 
 
 def achieved(confidence: float) -> str:
@@ -112,8 +102,6 @@ def _remarks(finding: Finding) -> list[str]:
         # The reason of a verdict on a direction already says what is missing.
         judged = finding.verdict.direction is not None and finding.decision.missing
         remarks.append(finding.decision.text if judged else decision_text(finding))
-    if chance := single_run(finding):
-        remarks.append(f"a single A-then-B run would show: {chance}")
     return remarks
 
 
@@ -125,7 +113,7 @@ def _measured(finding: Finding, effect: Effect) -> str:
     level = f"95% interval, achieved {achieved(effect.confidence)}"
     known = f"{level}; {blocks}, {_p(finding, effect)}){beside}"
     if effect.bound:
-        words = f"{words} {bound_text(effect)} ({BOUND}"
+        words = f"{words} {bound_text(effect)} (only a bound is known"
         if not math.isfinite(effect.confidence):
             return f"{words}, {blocks}){beside}"
         return f"{words}, the end of its {known}"

@@ -31,9 +31,7 @@ from perflab.statistics.in_words import counted, number, signed
 from perflab.statistics.quantiles import t_interval
 
 WHOLE = "app"
-COLUMNS = [
-    "treatment", "part", "mean_ms", "low_ms", "high_ms", "median_ms", "share", "trials", "requests",
-]  # fmt: skip
+COLUMNS = ["treatment", "part", "mean_ms", "share", "trials", "requests"]
 CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
 # Quantiles of a trial's response times between which a request belongs to a band.
 BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
@@ -56,32 +54,27 @@ def part_words(part: str) -> str:
 
 
 def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
-    """Return mean and median time of every part, per treatment; only successes count.
+    """Return the mean time of every part, per treatment; only successes count.
 
     ``band`` chooses requests of each trial: "all", those around its "median" (45th to 55th
     percentile of response time), or its "tail" (the slowest 5%); AnalysisError for another.
 
     Columns: treatment, part, mean_ms (mean over trials of the trials' means; the parts of a
-    treatment add up to its mean response time) with its 95% t interval over trials, low_ms to
-    high_ms (NaN below 2 trials), median_ms (median over trials of the trials' medians; these do not
-    add up), share (of the mean response time), trials, requests. A phase that a treatment never
-    reports has no row.
+    treatment add up to its mean response time), share (of the mean response time), trials,
+    requests. A phase that a treatment never reports has no row.
     """
     good = _of_band(requests, band)
     rows = []
     for treatment, of_treatment in good.groupby("treatment", sort=False):
         parts = split(of_treatment)
         by_trial = parts.groupby(of_treatment["trial_id"])
-        of_trials = by_trial.mean()
-        means, medians = of_trials.mean(), by_trial.median().median()
+        means = by_trial.mean().mean()
         whole = float(means.sum())
         rows += [
             {
                 "treatment": treatment,
                 "part": part,
                 "mean_ms": float(means[part]),
-                **_ends(of_trials[part]),
-                "median_ms": float(medians[part]),
                 "share": float(means[part]) / whole if whole > 0 else math.nan,
                 "trials": by_trial.ngroups,
                 "requests": len(of_treatment),

@@ -45,6 +45,7 @@ def command(
         shown_checks,
         shown_counts,
         shown_ledger,
+        unmeasured,
     )
 
     if check:
@@ -57,4 +58,5 @@ def command(
         print()
     print_shown(replace(shown_counts(entries), heading="What became of published rows"))
     if not (study or answer):
+        print("", *unmeasured(entries), sep="\n")
         print("\nEach row with its result: perflab claims --study NAME, or --answer judged")

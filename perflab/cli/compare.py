@@ -22,7 +22,7 @@ def command(
     runs_a: Annotated[
         str,
         typer.Argument(
-            help="the earlier runs, joined by commas: ids, prefixes, paths, latest:NAME",
+            help="the earlier runs, joined by commas: ids or their ends, paths, latest:NAME",
             metavar="A1,A2,A3",
         ),
     ],

@@ -26,7 +26,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="RUN...",
-            help="id, prefix, path; latest or latest:EXPERIMENT that finished; one section each",
+            help="id or an end of it, path; latest or latest:EXPERIMENT; one section each",
         ),
     ] = None,
     to: Annotated[

@@ -164,6 +164,30 @@ def print_table(table: Table) -> None:
         print(line.rstrip())
 
 
+def print_parts(rows: pd.DataFrame) -> None:
+    """Print a table of texts as tables one below the other, none wider than the console.
+
+    Each part begins with the first column.
+    """
+    first, *others = map(str, rows.columns)
+    widths = {
+        name: max(cell_len(visible(text)) for text in (name, *map(str, rows[name]))) + GAP
+        for name in (first, *others)
+    }
+    parts, left = [[first]], make_console().width - widths[first] + GAP
+    room = left
+    for name in others:
+        if widths[name] > room and len(parts[-1]) > 1:
+            parts.append([first])
+            room = left
+        parts[-1].append(name)
+        room -= widths[name]
+    for number, names in enumerate(parts):
+        if number:
+            print()
+        print_table(frame_table(rows[names], right=others))
+
+
 def _readable_width(columns: Iterable[Column]) -> int:
     widths = [max(map(_length, [column.header, *column.cells]), default=0) for column in columns]
     allowed = [

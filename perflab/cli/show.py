@@ -11,7 +11,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.outputs import frame_table, make_console, print_note, print_shown, print_table
+from perflab.cli.outputs import (
+    frame_table,
+    make_console,
+    print_note,
+    print_parts,
+    print_shown,
+    print_table,
+)
 from perflab.statistics.in_words import number
 
 if TYPE_CHECKING:
@@ -26,7 +33,7 @@ def command(
         str,
         typer.Argument(
             metavar="RUN",
-            help="id, prefix, path; latest or latest:EXPERIMENT that finished; or the folder of "
+            help="id or an end of it, path; latest or latest:EXPERIMENT; or the folder of "
             "'perflab load --out'",
         ),
     ] = "latest",
@@ -63,26 +70,28 @@ def _print_answers(run: Run) -> None:
     """Print the answers, what each treatment did, why trials do not count, and the noise."""
     from perflab.analysis.noise import noise_flags
     from perflab.analysis.validity import validity_table
-    from perflab.reports.verdicts import shown_answers, shown_summary
+    from perflab.reports.section import page_table
+    from perflab.reports.verdicts import shown_answers
 
     print_shown(shown_answers(run, "the reasons stand below"))
     print()
-    summary = shown_summary(run)
-    print_shown(replace(summary, text=summary.text.map(lambda cell: str(cell).replace("\n", " "))))
+    print_parts(page_table(run))
     for row in validity_table(run).to_dict("records"):
         if row["reason"]:
             print_note(f"{row['label']}: {row['reason']}")
     if flags := noise_flags(run):
         print_note(f"noise: {', '.join(flags)}")
-    print(f"\nEvery trial and verdict:\nperflab show {run.run_id} --full")
+    print(f"\nEvery trial, number and verdict:\nperflab show {run.run_id} --full")
 
 
 def _print_all(run: Run) -> None:
     """Print every trial, with the reasons of those that do not count, the noise, and verdicts."""
     from perflab.analysis.noise import noise_report
-    from perflab.reports.verdicts import shown_findings
+    from perflab.reports.verdicts import shown_findings, shown_summary
 
     console = make_console()
+    print_shown(shown_summary(run))
+    console.print()
     print_table(_trials(run))
     for row in run.trials().to_dict("records"):
         for reason in row["reasons"]:

@@ -36,8 +36,7 @@ class _CpuSpeed(Look["CpuSpeed"]):
 class CpuSpeed(Instrument):
     """Measures ``cpu_probe_before_ms`` and ``cpu_probe_after_ms``, once each.
 
-    Comparisons are corrected for the probe before, where that is shown to help. The probe after is
-    only recorded: it contains the treatment's own effect on the machine.
+    Nothing is corrected for them: they show how far the machine's speed changed.
     """
 
     at_work: ClassVar = _CpuSpeed

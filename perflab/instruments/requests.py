@@ -29,12 +29,6 @@ from perflab.stacks.plan import StackPlan
 from perflab.statistics import CENSORED
 from perflab.statistics.quantiles import OF_TRIALS, bounds_of
 
-STOP_COLUMNS = (
-    "users_at_stop", "stop_after_s", "under_way_at_stop", "requests_until_stop",
-    "successes_until_stop", "failures_until_stop", "requests_after_stop", "successes_after_stop",
-    "failures_after_stop", "given_up_after_stop",
-)  # fmt: skip
-
 
 class Requests(Instrument):
     """Sums up the requests of a trial.
@@ -189,28 +183,25 @@ class FailureThreshold(Instrument):
 
 
 def stop_columns(result: LoadResult) -> dict[str, float]:
-    """Return the columns of a load that failures ended: users, and requests before and after.
+    """Return the columns of a load that failures ended: users, and successes until then.
 
     ``users_at_stop`` is NaN without users, and where the failures were reached only after the last
-    user had left: ``users_at_stop_at_least`` is then the number of all users. Requests, successes
-    and failures are counted until the stop (with the warm-up) and after it.
+    user had left: ``users_at_stop_at_least`` is then the number of all users. Successes are counted
+    with the warm-up.
     """
     around = around_stop(result)
     if around is None:
-        return {"reached_failures": 0.0, **dict.fromkeys(STOP_COLUMNS, math.nan)}
+        nothing = {"users_at_stop": math.nan, "successes_until_stop": math.nan}
+        return {"reached_failures": 0.0, **nothing}
     users = math.nan if around.stop.users is None else float(around.stop.users)
     bound = {}
     if users == 0:
         # The plan was over and all of its users had joined, so the failures came with all of them.
         users = math.nan
         bound = {at_least_column("users_at_stop"): float(result.requests["user"].nunique())}
-    until, after = around.until, around.after
-    values = (
-        users, around.stop.after_s, around.under_way, until.requests, until.successes,
-        until.failures, after.requests, after.successes, after.failures, after.given_up,
-    )  # fmt: skip
-    columns = dict(zip(STOP_COLUMNS, map(float, values), strict=True))
-    return {"reached_failures": 1.0, **columns, **bound}
+    successes = float(around.until.successes)
+    known = {"users_at_stop": users, "successes_until_stop": successes}
+    return {"reached_failures": 1.0, **known, **bound}
 
 
 class _ServerCount(Look["ServerCount"]):

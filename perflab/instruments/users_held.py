@@ -113,7 +113,6 @@ def held_columns(capacity: Capacity) -> dict[str, float]:
         USERS: capacity.low if _is_known(capacity) else math.nan,
         MISSED: capacity.high if capacity.high and capacity.limit == "server" else math.nan,
         "capacity_steps": float(len(capacity.probes)),
-        "capacity_steps_refused": float(sum(step.spoilt for step in capacity.probes)),
     }
     if capacity.low and not _is_known(capacity):
         columns[at_least_column(USERS)] = capacity.low

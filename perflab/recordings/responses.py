@@ -89,19 +89,6 @@ STOPS = (
         unit="requests", heading="successes", noun="successes until the stop", better="more",
         typical=True,
     ),
-    *(
-        Response(name=name, title=title, unit="requests", noun=noun)
-        for name, title, noun in (
-            ("requests_until_stop", "requests that ended until the stop", "requests at the stop"),
-            ("failures_until_stop", "failures until the stop", "failures at the stop"),
-            ("under_way_at_stop", "requests under way at the stop", "requests under way"),
-            ("failures_after_stop", "failures after the stop", "failures after the stop"),
-        )
-    ),
-    Response(
-        name="stop_after_s", title="time until the failures ended the load", unit="s",
-        noun="time until the stop", better="more",
-    ),
 )  # fmt: skip
 # Trials that search a capacity; see :mod:`perflab.instruments.users_held`.
 CAPACITY = (
@@ -114,10 +101,6 @@ CAPACITY = (
         unit="users", noun="users that missed", better="more",
     ),
     Response(name="capacity_steps", title="steps of the search", unit="steps", noun="steps"),
-    Response(
-        name="capacity_steps_refused", title="steps of the search that were refused",
-        unit="steps", noun="refused steps",
-    ),
 )  # fmt: skip
 # The phases that a service reports.
 PHASES = (

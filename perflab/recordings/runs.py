@@ -39,7 +39,7 @@ def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
 
 
 def open_run(reference: Path | str, root: Path | str) -> Run:
-    """Open a run by its id, a unique prefix of it, its path, or a word for it.
+    """Open a run by its id, its beginning or last part, its path, or a word for it.
 
     "latest" and "latest:<experiment>" are the newest finished run; "reference:<experiment>" is the
     run that ships with the lab. Ids are those of runs under ``root`` and of the reference.
@@ -55,16 +55,21 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
     if text and (Path(text) / "run.json").exists():
         return Run(Path(text))
     own = places = {path.name: path for path in _folders(root)}
-    matching = [name for name in places if text and name.startswith(text)]
+    matching = _meant(text, places)
     if not matching:
         places = {run.run_id: run.path for run in reference_runs()}
-        matching = [name for name in places if text and name.startswith(text)]
+        matching = _meant(text, places)
     if text in matching or len(matching) == 1:
         return Run(places[text if text in matching else matching[0]])
     if matching:
         raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
     hint = did_you_mean(text, own)
     raise RunNotFound(f"no run '{text}' in {root}{hint}; 'perflab runs' lists all")
+
+
+def _meant(text: str, names: Iterable[str]) -> list[str]:
+    """Return the names that begin with a text, or whose last part it is."""
+    return [name for name in names if text and (name.startswith(text) or name.endswith(f"-{text}"))]
 
 
 def _latest(root: Path, experiment: str) -> Run:
@@ -81,7 +86,7 @@ def _latest(root: Path, experiment: str) -> Run:
 
 
 def _shipped(experiment: str) -> Run:
-    """Return the run of the reference on an experiment; of several that with the defaults."""
+    """Return the run of the reference on an experiment: with the defaults, or else the oldest."""
     runs = reference_runs()
     chosen = [run for run in runs if run.record.experiment == experiment]
     if not chosen:
@@ -90,7 +95,7 @@ def _shipped(experiment: str) -> Run:
             f"the reference has no run of '{experiment}'{did_you_mean(experiment, known)}; it has "
             f"{', '.join(known) or 'no runs'}"
         )
-    return _best([run for run in chosen if is_main(run)] or chosen).run
+    return next(filter(is_main, chosen), chosen[0])
 
 
 def _folders(root: Path) -> list[Path]:
@@ -114,7 +119,7 @@ FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
 
 @dataclass(frozen=True)
 class Selected:
-    """A run, its number of complete blocks, and the runs that it supersedes (newest first).
+    """A run of those that asked the same question, and its number of complete blocks.
 
     Runs are never pooled: trials of two runs share no block, so a drift between them would count
     as an effect.
@@ -122,12 +127,6 @@ class Selected:
 
     run: Run
     complete_blocks: int
-    superseded: tuple[Run, ...]
-
-    @property
-    def others(self) -> str:
-        """The ids of the superseded runs, in words."""
-        return ", ".join(run.run_id for run in self.superseded)
 
 
 def complete_blocks(run: Run) -> int:
@@ -162,8 +161,7 @@ def _best(group: list[Run]) -> Selected:
     for run in reversed(group[:-1]):
         if run.record.blocks > most and (blocks := complete_blocks(run)) > most:
             best, most = run, blocks
-    others = tuple(run for run in reversed(group) if run is not best)
-    return Selected(best, most, others)
+    return Selected(best, most)
 
 
 def question_of(record: RunRecord) -> str:

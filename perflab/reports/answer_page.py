@@ -10,21 +10,8 @@ from urllib.parse import quote
 
 from perflab.analysis.answers import Answer
 from perflab.analysis.findings import sentence
+from perflab.reports.conversion import html_page
 
-HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width"><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 52em; color: #222; }}
-section {{ border: 1px solid #ddd; border-radius: 8px; padding: 1em 1.5em; margin: 1.5em 0; }}
-h2 {{ margin: 0; font-size: 1.1em; font-weight: normal; }}
-.answer {{ font-size: 1.4em; font-weight: 600; margin: .2em 0 0; }}
-.doubt {{ color: #a3341f; margin: .2em 0; }}
-.study, details, nav {{ color: #555; font-size: .9em; }}
-img {{ max-width: 100%; margin: 1em 0; }}
-nav a {{ margin-right: 1.2em; }}
-</style></head>
-<body><h1>{title}</h1>
-"""
 EFFECT = "effect"
 
 
@@ -34,7 +21,7 @@ def answer_page(title: str, answered: Iterable[tuple[Answer, Path]], folder: Pat
     Links are relative to ``folder``, in which the page is to stand.
     """
     cards = [_card(answer, notebook, folder) for answer, notebook in answered]
-    return "".join([HEAD.format(title=html.escape(title)), *cards, "</body></html>\n"])
+    return html_page(title, "".join([f"<h1>{html.escape(title)}</h1>\n", *cards]))
 
 
 def _card(answer: Answer, notebook: Path, folder: Path) -> str:

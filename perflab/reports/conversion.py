@@ -188,6 +188,8 @@ td:first-child{min-width:8rem}
 th{background:var(--soft)}
 blockquote{margin:1rem 0;padding:.1rem 1rem;border-left:4px solid #c60;background:var(--soft)}
 pre{background:var(--soft);padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere}
+.answer{font-size:1.4rem;font-weight:600;margin:.2rem 0 0}.doubt{color:#c60}
+nav a{margin-right:1.2em}
 section+section{border-top:2px solid var(--line);margin-top:3rem}
 @media print{body{max-width:none}}
 """

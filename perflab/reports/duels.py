@@ -362,7 +362,7 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     if finding.effect is None and not finding.contrast.set_by_load:
         valid = run.valid_trials()
         valid = valid[valid["treatment"].isin(_treatments(run, finding))]
-        yield why_unmeasured(valid, finding.response) or " ".join(finding.warnings)
+        yield why_unmeasured(valid, finding.response) or finding.verdict.reason
     if decision is not None and decision.missing:
         yield decision.missing
     if decision is not None and decision.kind is Kind.UNDECIDED and decision.blocks[1] <= 0:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.answers import YES, Answer, answer_to
+from perflab.analysis.answers import YES, Answer, answers_to_claims
 from perflab.analysis.decision import FRESH_RUN, PEEKING_NOTE
 from perflab.analysis.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.findings import (
@@ -28,7 +28,6 @@ from perflab.analysis.findings import (
     published_text,
     scope_words,
     sentence,
-    single_run,
 )
 from perflab.analysis.validity import measured_responses, summary_table
 from perflab.recordings import Run
@@ -37,54 +36,41 @@ from perflab.reports.cells import count, effect_text, measured, p_value
 from perflab.reports.duels import are_variants, variant_sentences
 from perflab.statistics.in_words import MISSING, capitalized, counted, missing, number
 
-# The beginning of the column's name, which says for how many claims: see :func:`columns`.
+# The beginning of the column's name, which says for how many claims.
 ADJUSTED = "p, adjusted"
 COLUMNS = (
     "claim", "response", "published", "measured [95%]", "achieved", "n", "p", ADJUSTED, "decision",
-    "verdict", "scope", "single run", "valid trials", "left out", "noise", "source",
+    "verdict", "scope", "valid trials", "left out", "noise", "source",
 )  # fmt: skip
-SINGLE_RUN_NOTE = (
-    "Single run: how often one trial of each side, one after the other on this machine, would get "
-    "the published direction right, and the size."
-)
 # A page has room for so many answers.
 MOST_ROWS = 10
 COUNTS = ("valid", "invalid", "failed", "errors")
 IN_WORDS, OF_ALL = "in words", "all of its parts"
 
 
-def columns(adjusted: str) -> list[str]:
-    """Return the columns of a table of findings; ``adjusted`` names the adjusted p-values."""
-    return [adjusted if name == ADJUSTED else name for name in COLUMNS]
-
-
-def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
-    """Return one row of text per claim of ``run``, with the columns of :func:`columns`.
+def readable_findings(run: Run) -> pd.DataFrame:
+    """Return one row of text per claim of ``run``, with the columns :data:`COLUMNS`.
 
     The contrasts stand first, then the claims that a rule of the system judges; these have a dash
-    for the p-value. ``n`` counts blocks, or what such a rule counts (of single runs: trials).
-    ``adjusted`` names the column of the adjusted p-values. By default its name gives the number of
-    claims that they are adjusted for, where that is one number.
+    for the p-value. ``n`` counts blocks, or what such a rule counts (of single runs: trials). The
+    name of the column of the adjusted p-values gives the number of claims that they are adjusted
+    for, where that is one number.
     """
     contrast_findings = evaluate(run)
     counts = {finding.claims for finding in contrast_findings if finding.claims}
-    names = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
+    adjusted = adjusted_words(counts.pop() if len(counts) == 1 else 0)
     rows = [*map(_finding_row, contrast_findings)]
     for name, claim in claims_by_rule(run).items():
         rows += map(_part_row, claim.findings)
         # A claim of several parts has a row for each and one for all.
         rows += [_whole_row(name, claim)] if len(claim.findings) > 1 else []
-    return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(names, axis=1)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).rename(columns={ADJUSTED: adjusted})
 
 
 def reading_notes(table: pd.DataFrame) -> list[str]:
     """Return the notes that a reader of a table of findings needs."""
-    notes = []
-    if (table["single run"] != MISSING).any():
-        notes.append(SINGLE_RUN_NOTE)
-    if table["decision"].str.contains(FRESH_RUN, regex=False).any():
-        notes.append(PEEKING_NOTE)
-    return notes
+    is_needed = table["decision"].str.contains(FRESH_RUN, regex=False).any()
+    return [PEEKING_NOTE] if is_needed else []
 
 
 def _finding_row(finding: Finding) -> dict[str, str]:
@@ -103,7 +89,6 @@ def _finding_row(finding: Finding) -> dict[str, str]:
         "decision": decision_text(finding) or MISSING,
         "verdict": str(finding.verdict),
         "scope": scope_words(finding) or MISSING,
-        "single run": single_run(finding) or MISSING,
         "valid trials": f"{finding.valid} of {finding.trials}",
         "left out": left_out(finding) or MISSING,
         "noise": "; ".join(finding.noise) or "no flag",
@@ -119,20 +104,28 @@ def claims_by_rule(run: Run) -> dict[str, JointClaim]:
     return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 
 
-def answer_table(run: Run) -> pd.DataFrame:
-    """Return a row of text for each claim of a run: claim, whether it holds here, the study's size.
+def claim_answers(run: Run) -> list[Answer]:
+    """Return whether each claim of a run holds here; what a run's questions ask stands first.
 
-    What a run's questions ask stands first. Claims that nobody published are told where there are
-    no others. Claims that one fault left without a number share a row.
+    Claims that nobody published are told where there are no others.
     """
     findings = sorted(evaluate(run), key=lambda finding: not finding.contrast.asks)
     findings += [part for claim in claims_by_rule(run).values() for part in claim.findings]
     published = [finding for finding in findings if finding.contrast.source not in ("", "none")]
+    return answers_to_claims(published or findings)
+
+
+def answer_table(run: Run) -> pd.DataFrame:
+    """Return a row of text for each claim of a run: claim, whether it holds here, the study's size.
+
+    Claims that one fault left without a number share a row.
+    """
     rows: dict[str, list[list[str]]] = {}
-    for finding in published or findings:
-        answer = answer_to(finding.contrast.claim, [finding])
-        key = answer.text if finding.effect is None else answer.question
-        rows.setdefault(key, []).append(_answer_row(answer))
+    for answer in claim_answers(run):
+        has_number = any(finding.effect for finding in answer.findings)
+        rows.setdefault(answer.question if has_number else answer.text, []).append(
+            _answer_row(answer)
+        )
     groups = [*rows.items()]
     most = MOST_ROWS if len(groups) > MOST_ROWS + 1 else len(groups)
     shown = [
@@ -145,7 +138,8 @@ def answer_table(run: Run) -> pd.DataFrame:
 
 
 def _answer_row(answer: Answer) -> list[str]:
-    way_out = f"; about {counted(answer.blocks, 'block')} would decide it" * (answer.blocks > 0)
+    blocks = counted(answer.blocks, "block")
+    way_out = f"; a fresh run of about {blocks} would decide it" * (answer.blocks > 0)
     return [answer.question, f"{answer.text}{way_out}", "" if answer.study == YES else answer.study]
 
 
@@ -153,7 +147,7 @@ def _part_row(finding: Finding) -> dict[str, str]:
     why = left_out(finding) or ("" if finding.effect else finding.verdict.reason)
     return {
         **_finding_row(finding),
-        **dict.fromkeys(("p", ADJUSTED, "decision", "single run"), MISSING),
+        **dict.fromkeys(("p", ADJUSTED, "decision"), MISSING),
         "response": finding.response.title,
         "published": _published(finding),
         "left out": why or MISSING,

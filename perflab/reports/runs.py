@@ -8,23 +8,19 @@ from contextlib import suppress
 import pandas as pd
 
 from perflab import systems
-from perflab.errors import ExperimentError, ParameterError, PerflabError, RecordingError
+from perflab.errors import ExperimentError, ParameterError, RecordingError
 from perflab.host.lock import holder
-from perflab.parameters import as_text
 from perflab.paths import notebooks_dir, runs_dir
 from perflab.recordings import (
-    FREE_PARAMETERS,
     REFERENCE,
     Run,
     Selected,
     complete_blocks,
     is_reference,
     list_runs,
-    reference_runs,
     select,
 )
 from perflab.recordings.display import Shown
-from perflab.recordings.runs import question_of
 from perflab.recordings.schema import is_imported
 from perflab.statistics.in_words import counted
 
@@ -34,26 +30,17 @@ RESUMABLE = ("interrupted", "killed", "failed")
 NO_RUNS = "There are no runs yet: open a notebook from the table above, and run all of its cells."
 
 
-def judged_runs(backend: str = "", with_reference: bool = True) -> list[Selected]:
-    """Return the runs that verdicts are taken from: on docker, on process, or (empty) on both.
+def judged_runs(backend: str = "") -> list[Selected]:
+    """Return the user's runs that verdicts are taken from: on docker, on process, or both ("").
 
     Runs with the same parameters and machine asked the same question. The one with the most
-    complete blocks is chosen; it names the runs that it supersedes. See
-    :func:`perflab.recordings.select`. A run of the reference stands where the user has none with
-    its parameters, unless that is not asked for. ParameterError where there is no such backend.
+    complete blocks is chosen (:func:`perflab.recordings.select`). ParameterError where there is no
+    such backend.
     """
     if backend not in ("", *BACKENDS):
         raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
     measured = [run for run in list_runs(runs_dir()) if not is_imported(run.record)]
-    own = {_asked(run) for run in measured if run.record.state == "finished"}
-    reference = reference_runs() if with_reference else []
-    shipped = [run for run in reference if _asked(run) not in own]
-    return select(run for run in [*shipped, *measured] if backend in ("", run.record.backend))
-
-
-def _asked(run: Run) -> str:
-    """Return what a run asked, on any machine and backend."""
-    return question_of(run.record.model_copy(update={"backend": "", "environment": {}}))
+    return select(run for run in measured if backend in ("", run.record.backend))
 
 
 def measured_where(reference: Sequence[Run]) -> str:
@@ -69,48 +56,6 @@ def measured_where(reference: Sequence[Run]) -> str:
         f"{counted(len(records), 'run')} of the reference: measured on {', '.join(machines)}, "
         f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, commit {', '.join(commits)}. "
         "Runs of your own take their place."
-    )
-
-
-def overview(backend: str = "") -> pd.DataFrame:
-    """Return published against measured over all experiments, from :func:`judged_runs`."""
-    return verdicts_of(judged_runs(backend))
-
-
-def verdicts_of(chosen: Sequence[Selected]) -> pd.DataFrame:
-    """Return the verdicts on the claims; the column ``run`` has the end of each run's id."""
-    from perflab.reports.verdicts import verdict_table
-
-    runs = [selected.run for selected in chosen]
-    tables = [verdict_table([run]).assign(run=run.run_id.rpartition("-")[2]) for run in runs]
-    return pd.concat(tables, ignore_index=True) if tables else verdict_table([])
-
-
-def judged(backend: str = "") -> pd.DataFrame:
-    """Return a row per run of :func:`judged_runs`: blocks, parameters, and what it superseded."""
-    rows = [
-        {
-            "run": selected.run.run_id,
-            "complete blocks": selected.complete_blocks,
-            "parameters": changed_parameters(selected.run) or "defaults",
-            "superseded": selected.others or "none",
-        }
-        for selected in judged_runs(backend)
-    ]
-    return pd.DataFrame(rows, columns=["run", "complete blocks", "parameters", "superseded"])
-
-
-def changed_parameters(run: Run) -> str:
-    """Return a run's parameters that are not the defaults, as ``name=value``."""
-    try:
-        fields = systems.experiment(run.record.experiment).parameters.model_fields
-    except PerflabError:
-        fields = {}
-    return ", ".join(
-        f"{name}={as_text(value)}"
-        for name, value in run.record.parameters.items()
-        if name not in FREE_PARAMETERS
-        and (name not in fields or as_text(value) != as_text(fields[name].get_default()))
     )
 
 

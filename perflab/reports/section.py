@@ -11,10 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from perflab.analysis.answers import answers_of
-from perflab.analysis.core_accounts import core_sentence, core_time
 from perflab.analysis.noise import noise_flags, noise_report
 from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
-from perflab.analysis.validity import measures
+from perflab.analysis.validity import measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
 from perflab.recordings import Run
@@ -178,7 +177,9 @@ def page_table(run: Run) -> pd.DataFrame:
         for name, heading in headings(run).items()
         if (name in chosen or _is_cpu_of_a_service(name)) and (table[heading] != MISSING).any()
     ]
-    return table[["treatment", "valid", *shown[:MOST_RESPONSES]]]
+    counts = summary_table(run)[["valid", "invalid", "failed"]]
+    valid = [f"{int(row['valid'])} of {int(row.sum())}" for _, row in counts.iterrows()]
+    return table.assign(valid=valid)[["treatment", "valid", *shown[:MOST_RESPONSES]]]
 
 
 def _is_cpu_of_a_service(response: str) -> bool:
@@ -243,8 +244,8 @@ def bottlenecks(run: Run) -> list[str]:
     """Return sentences on where the time of each treatment goes, and on what changes between two.
 
     First a sentence for each treatment on the largest part of its response time, then one for each
-    on its time on the cores, then one for each contrast of two treatments on the part that changes
-    most. The list is empty for a run without response times, or without its rows of requests.
+    contrast of two treatments on the part that changes most. The list is empty for a run without
+    response times, or without its rows of requests.
     """
     if not measures(run, "mean_ms") or "requests" in run.missing:
         return []
@@ -253,8 +254,6 @@ def bottlenecks(run: Run) -> list[str]:
     labels = {item.name: item.label or item.name for item in run.record.treatments}
     with_parts = set(table["treatment"])
     texts = [largest_phase(table, name, labels[name]) for name in labels if name in with_parts]
-    accounts = core_time(run)
-    texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
     return [*texts, *_changes(run)]
 
 
@@ -299,7 +298,7 @@ def _figure(number: int, figure: Figure) -> str:
     """Return a picture with its alternative text, its caption and links to its files."""
     alternative = cell(figure.title).replace("[", "\\[").replace("]", "\\]")
     caption = cell(f"{capitalized(figure.title)}. {figure.n}.").replace("*", "∗")
-    words = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".json": "call chains for speedscope"}
+    words = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".txt": "call chains for speedscope"}
     links = [f"[{words[Path(link).suffix]}](<{link}>)" for link in figure.files]
     files = f" ({', '.join(links)})" if links else ""
     return f"![{alternative}](<{figure.image}>)\n\n*Figure {number}. {caption}*{files}\n"

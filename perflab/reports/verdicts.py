@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from perflab.reports.cells import cell_text, estimate, is_numeric, p_value
 from perflab.reports.findings import (
     ADJUSTED,
     answer_table,
-    columns,
     readable_findings,
     readable_summary,
     reading_notes,
@@ -27,8 +26,6 @@ from perflab.reports.findings import (
 from perflab.reports.methods import first_said
 from perflab.statistics.in_words import MISSING, signed
 
-# P-values are adjusted within a run, and a table may hold several runs.
-OF_ITS_RUN = "p, adjusted for its run's claims"
 RIGHT = frozenset({"n", "p", "trials"})
 
 
@@ -41,20 +38,6 @@ LOOKS = {
     **dict.fromkeys((Outcome.NOT_REPRODUCED, Outcome.OPPOSITE), RED),
     Outcome.REPRODUCED: GREEN,
 }
-
-
-def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
-    """Return every finding of ``runs`` as text, one row per claim.
-
-    Columns: experiment, backend, and those of :func:`readable_findings`. Runs of different
-    backends stay apart; nothing is pooled.
-    """
-    names = ["experiment", "backend", *columns(OF_ITS_RUN)]
-    parts = [pd.DataFrame(columns=names)]
-    for run in runs:
-        places = {"experiment": run.record.experiment, "backend": run.record.backend}
-        parts.append(readable_findings(run, OF_ITS_RUN).assign(**places))
-    return pd.concat(parts, ignore_index=True)
 
 
 def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
@@ -75,9 +58,9 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     decision = ["a difference is shown" if text == "different" else text for text in decision]
     if row["verdict"] != Outcome.UNPUBLISHED:
         decision.insert(0, str(row["verdict"]))
-    details = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
+    details = [f"of: {row['response']}", f"source: {row['source']}"]
     return {
-        "claim": "\n".join(filter(None, [row["claim"], *details])),
+        "claim": "\n".join([row["claim"], *details]),
         "published": str(row["published"]),
         "measured [95%]": "\n".join(
             [broken(str(row["measured [95%]"])), *_achieved(row), *_stated(row, "left out")]
@@ -85,9 +68,7 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
         "n": str(row["n"]),
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
-        "verdict": "\n".join(
-            [*(decision or [MISSING]), *_stated(row, "single run", "single run: ")]
-        ),
+        "verdict": "\n".join([*(decision or [MISSING]), *_stated(row, "scope")]),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
     }
@@ -104,15 +85,9 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
     return [] if level in (MISSING, "95.0%") else [f"achieved {level}"]
 
 
-def _stated(row: Mapping[Any, Any], name: str, before: str = "") -> list[str]:
+def _stated(row: Mapping[Any, Any], name: str) -> list[str]:
     """Return a cell as a line of another one; no line where it is empty."""
-    return [] if row[name] == MISSING else [f"{before}{row[name]}"]
-
-
-def _where(row: Mapping[Any, Any]) -> str:
-    """Return experiment, backend and run of a row, as far as the table has them."""
-    words = {"experiment": "", "backend": "", "run": "run "}
-    return ", ".join(f"{word}{row[name]}" for name, word in words.items() if name in row)
+    return [] if row[name] == MISSING else [str(row[name])]
 
 
 # Up to so many treatments stand side by side; more stand one below the other.
@@ -203,9 +178,7 @@ def _effect_of_row(row: Mapping[Any, Any]) -> str:
 
 
 def shown_table(table: pd.DataFrame) -> Shown:
-    """Return any table: one of findings as that of a run, others with three significant digits."""
-    if {"claim", "verdict", "valid trials"} <= set(table.columns):
-        return shown_verdicts(table)
+    """Return any table, with three significant digits."""
     right = frozenset(str(name) for name in table.columns if is_numeric(table[name]))
     return Shown(table, table.map(cell_text), right)
 

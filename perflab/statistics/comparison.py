@@ -64,14 +64,17 @@ class Effect:
     confidence: float
     n: int
     p_value: float
-    method: str
-    warnings: tuple[str, ...] = ()
     by_block: tuple[float, ...] = ()
     narrow_low: float = math.nan
     narrow_high: float = math.nan
     bound: SizeBound = ""
     looks: LooksTaken | None = None
     blocks: Blocks | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the values of the blocks are known exactly."""
+        return self.blocks is None or self.blocks.exact
 
     @property
     def limit(self) -> float:
@@ -87,7 +90,6 @@ class MeanInterval:
     low: float
     high: float
     confidence: float
-    method: str
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -115,8 +117,7 @@ def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
     for block, value in values.dropna().items():
         if not 0 < value < math.inf:
             raise AnalysisError(
-                f"{side}: block {block} has the value {value:g}; a ratio needs positive, finite "
-                "values"
+                f"the {side} of block {block} is {value:g}; a ratio needs finite values above 0"
             )
     return values
 
@@ -224,33 +225,21 @@ def effect_within(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None 
     if rule is not None:
         judged, looks = interim_analysis.at_last_look(ends.measured, rule)
         ends = ends.at(judged.index)
-    left_out = [str(block) for block in ends.low.index[ends.low.isna()]]
-    warnings = []
-    if left_out:
-        warnings.append(f"left out, because a side has no valid trial: block {', '.join(left_out)}")
     ends = ends.at(ends.low.dropna().index)
     low, measured, high = (
         values.to_numpy(float) for values in (ends.low, ends.measured, ends.high)
     )
     blocks = Blocks(low, measured, high, float(np.max(np.asarray(ends.step), initial=0.0)), looks)
-    return _effect(blocks, math.exp if scale == "ratio" else float, warnings)
+    return _effect(blocks, math.exp if scale == "ratio" else float)
 
 
-def _effect(blocks: Blocks, back: Callable[[float], float], warnings: list[str]) -> Effect:
+def _effect(blocks: Blocks, back: Callable[[float], float]) -> Effect:
     x, looks = blocks.measured, blocks.looks
     if not len(x):
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     if len(x) == 1:
-        ratio, nan = back(x[0]), math.nan
-        warnings.append("one block: no interval")
-        return Effect(
-            ratio, nan, nan, nan, 1, nan, "single pair", tuple(warnings),
-            by_block=(float(x[0]),), looks=looks, blocks=blocks,
-        )  # fmt: skip
-    if looks is None and len(x) < SMALLEST_SIGNED_RANK:
-        warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is assumed to be normal")
-    if blocks.has_no_spread:
-        warnings.append(NO_SPREAD)
+        ratio, nan, by_block = back(x[0]), math.nan, (float(x[0]),)
+        return Effect(ratio, nan, nan, nan, 1, nan, by_block, looks=looks, blocks=blocks)
     wide, narrow = (blocks.interval(level) for level in (CONFIDENCE, NARROWER))
     return Effect(
         back(wide.estimate),
@@ -259,8 +248,6 @@ def _effect(blocks: Blocks, back: Callable[[float], float], warnings: list[str])
         wide.confidence,
         len(x),
         blocks.p_value(0.0),
-        wide.method,
-        tuple(warnings),
         tuple(map(float, x)),
         back(narrow.low),
         back(narrow.high),
@@ -333,17 +320,15 @@ def mean_interval(
 
     if looks is not None:
         ends = interim_analysis.interval(x, confidence, looks)
-        method = "Hodges-Lehmann, repeated signed-rank interval"
         low, high, achieved = ends or (math.nan, math.nan, math.nan)
-        return MeanInterval(signed_rank.hodges_lehmann(x), low, high, achieved, method)
+        return MeanInterval(signed_rank.hodges_lehmann(x), low, high, achieved)
     exact = signed_rank.interval(x, confidence) if len(x) >= SMALLEST_SIGNED_RANK else None
     if exact is not None:
-        method = "Hodges-Lehmann, signed-rank interval"
-        return MeanInterval(signed_rank.hodges_lehmann(x), *exact, method)
+        return MeanInterval(signed_rank.hodges_lehmann(x), *exact)
     mean = float(x.mean())
     error = _standard_error(x, least_spread)
     margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * error
-    return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")
+    return MeanInterval(mean, mean - margin, mean + margin, confidence)
 
 
 def mean_p(x: np.ndarray, looks: LooksTaken | None = None, least_spread: float = 0.0) -> float:
@@ -405,8 +390,4 @@ def _one_sided(
         # Towards the open end the effect may be any.
         p_value=effect.p_value if excludes or math.isnan(effect.p_value) else 1.0,
         bound="at most" if at_most else "at least",
-        warnings=(*effect.warnings, f"{BOUND}: requests were cut off before their end"),
     )
-
-
-BOUND = "only a bound is known"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable
 from typing import Any
 
 MISSING = "–"
@@ -60,22 +59,23 @@ def number(value: Any) -> str:
 
 def at_most(value: float) -> str:
     """Return an upper bound, rounded up: ``<= 0.214``."""
-    return f"<= {number(_rounded(value, math.ceil))}"
+    return f"<= {number(to_safe_side(value, 'at most'))}"
 
 
 def at_least(value: float) -> str:
     """Return a lower bound, rounded down: ``>= 300,932``."""
-    return f">= {number(_rounded(value, math.floor))}"
+    return f">= {number(to_safe_side(value, 'at least'))}"
 
 
-def _rounded(value: float, direction: Callable[[float], int]) -> float:
+def to_safe_side(value: float, bound: str) -> float:
+    """Return a bound with three digits: one of "at most" rounded up, one of "at least" down."""
     if not value or not math.isfinite(value):
         return value
     scale = 10.0 ** max(0, 2 - math.floor(math.log10(abs(value))))
     # A number of three digits stays, although it is no exact binary number.
     if math.isclose(round(value * scale), value * scale, rel_tol=1e-12):
         return value
-    return direction(value * scale) / scale
+    return (math.ceil if bound == "at most" else math.floor)(value * scale) / scale
 
 
 def signed(value: float) -> str:

@@ -21,7 +21,7 @@ from perflab.errors import NotebookFailed, PerflabError, RecordingError
 from perflab.host.files import remove_broken_off, replace_file, temporary
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root, runs_dir
 from perflab.recordings import Run, open_run
-from perflab.reports.verdicts import verdict_table
+from perflab.reports.findings import readable_findings
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.folder import INTERRUPTED, AttemptEnded
 from perflab.systems import experiment
@@ -210,7 +210,7 @@ def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
 def _result(notebook: Path) -> dict[str, Any]:
     """Return the results of a finished run, so that the index need not open every run again."""
     run = Run(runs_dir() / notebook.parent.name)
-    rows = verdict_table([run])[["claim", "verdict", "measured [95%]"]]
+    rows = readable_findings(run)[["claim", "verdict", "measured [95%]"]]
     return {
         "done": True,
         "notebook": str(notebook),

@@ -84,7 +84,7 @@ class RunParameters(Parameters):
     )
     from_run: str | None = Field(
         default=None,
-        description="show this run and measure nothing: its id, the beginning of its id, its "
+        description="show this run and measure nothing: its id, its beginning or last part, its "
         "folder, latest, latest:EXPERIMENT, or reference: the run that ships with the lab",
     )
     resume: str | None = Field(

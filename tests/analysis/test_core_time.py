@@ -12,7 +12,6 @@ from perflab.analysis.core_accounts import (
     ON_CORE,
     WAITING,
     CoreAccount,
-    core_sentence,
     core_time,
 )
 from perflab.recordings import Run
@@ -48,19 +47,13 @@ def test_shares_of_a_second_become_times_per_answer(tmp_path: Path) -> None:
     assert account.busy() == pytest.approx(0.8)
 
 
-def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path: Path) -> None:
-    words = core_sentence(core_time(accounted(tmp_path)), ON, "with the flush")
-    assert words.startswith(
-        "with the flush: per answer the services' threads ran 2.50 [2.50, 2.50] ms"
-    )
-    assert "(inference 15.0, postgres 5.00, link 0)" in words
-    assert "used 80% of the cores they may use" in words
-    # 0.5 of 0.5 + 4.8.
-    assert "in which threads of 'inference' could run, they ran 9%" in words
-    assert "no parts of the response time" in words
-    assert "waited longer" not in words
-
-
-def test_a_service_whose_threads_ended_unseen_is_said_to_have_waited_longer(tmp_path: Path) -> None:
-    words = core_sentence(core_time(accounted(tmp_path, seen=0.4)), ON)
-    assert "of 'postgres' only threads with 40% of its CPU were seen, so it waited longer" in words
+def test_texts_have_intervals_and_a_service_whose_threads_ended_unseen_is_known(
+    tmp_path: Path,
+) -> None:
+    table = core_time(accounted(tmp_path / "seen"))
+    account = CoreAccount(table[table["treatment"] == ON])
+    assert account.text(ALL_SERVICES, ON_CORE) == "2.50 [2.50, 2.50]"
+    assert account.services == ["inference", "postgres", "link"]
+    assert account.partly_seen() == []
+    unseen = core_time(accounted(tmp_path / "unseen", seen=0.4))
+    assert CoreAccount(unseen[unseen["treatment"] == ON]).partly_seen() == ["postgres"]

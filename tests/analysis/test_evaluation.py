@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from perflab.analysis.decision import Kind, decide
-from perflab.analysis.evaluation import evaluate, single_run
+from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.validity import summary_table
 from perflab.analysis.verdict import judge
@@ -181,7 +180,7 @@ def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> N
     assert str(set_by_load.verdict) == "set by the load"
     assert set_by_load.effect.low < 1.15**2 < set_by_load.effect.high
     assert math.isnan(set_by_load.p_adjusted)
-    assert (set_by_load.decision, set_by_load.replication) == (None, {})
+    assert set_by_load.decision is None
     assert "the load was made from it" in sentence(set_by_load)
 
 
@@ -224,27 +223,3 @@ def test_a_number_that_no_trial_has_is_absent_with_the_reason(tmp_path) -> None:
     assert "a tenth" not in sentence(finding)
     (row,) = findings_table([finding]).to_dict("records")
     assert why in row["left out"]
-
-
-CLAIM = contrast_of(*ON_AND_OFF[::-1], published_ratio=1.2, published_direction="greater")
-
-
-def test_predictions_are_calibrated() -> None:
-    """The predicted probability of a further value is uniform, even with 5 blocks."""
-    random = np.random.default_rng(7)
-    logs = 0.15 * random.standard_normal((2000, 6))
-    signs = [single_run(blocks[:5] - blocks[5], CLAIM)["sign"] for blocks in logs]
-    assert np.quantile(signs, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.03)
-
-
-def test_it_says_sign_and_size_where_they_were_published() -> None:
-    x = [0.1, 0.2, 0.15, 0.25, 0.12, 0.2]
-    both = single_run(x, CLAIM)
-    assert list(both) == ["sign", "size"]
-    no_effect = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction="none")
-    assert list(single_run(x, no_effect)) == ["size"]
-    down = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction="smaller")
-    assert single_run(x, down) == {"sign": pytest.approx(1 - both["sign"])}
-    unpublished = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction=None)
-    assert single_run(x, unpublished) == {}
-    assert single_run(x[:2], CLAIM) == {}

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perflab.analysis.answers import Answer, answers_of, change, ratio_words
+from perflab.analysis.answers import (
+    Answer,
+    answer_to,
+    answers_of,
+    answers_to_claims,
+    change,
+    ratio_words,
+)
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.verdict import Way
 from perflab.reports.answer_page import answer_page
 from perflab.statistics.comparison import Effect
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
@@ -75,6 +86,102 @@ def test_parts_of_a_question_are_told_apart_where_they_differ(tmp_path: Path) ->
     assert answers_of(write_run(tmp_path, requests=40, contrasts=unasked, seed=2)) == []
 
 
+def test_claims_on_several_percentiles_share_an_answer_and_no_others_do(tmp_path: Path) -> None:
+    ends = ("(p50)", "(p95 of what comes late)", "(p99; the study says 1.05)", "(in cores)")
+    parts = [
+        contrast_of(
+            ON_AND_OFF[1], ON_AND_OFF[0], name=end, claim=f"off is faster {end}",
+            response="throughput_rps", published_ratio=None,
+        )
+        for end in ends
+    ]  # fmt: skip
+    run = write_run(tmp_path, requests=40, contrasts=parts)
+    told = {answer.question: answer.text for answer in answers_to_claims(evaluate(run))}
+    assert list(told) == [
+        "off is faster", "off is faster (of what comes late)", "off is faster (in cores)"
+    ]  # fmt: skip
+    both = told["off is faster"]
+    assert both.startswith("yes: +")
+    assert both.endswith("] p99")
+    assert "] p50, +" in both
+    assert told["off is faster (in cores)"].endswith("]")
+
+
+@pytest.mark.parametrize(("published", "word"), [(-1000.0, "no"), (-300.0, "not decided")])
+def test_a_difference_that_is_nothing_beside_the_published_one_is_a_no(
+    tmp_path: Path, published: float, word: str
+) -> None:
+    contrast = contrast_of(
+        *ON_AND_OFF, scale="difference", published_ratio=None, published_direction=None,
+        published_difference=published,
+    )  # fmt: skip
+    (finding,) = evaluate(write_run(tmp_path, requests=40, contrasts=[contrast]))
+    assert finding.effect is not None
+    near_0 = replace(finding.effect, estimate=1.0, low=-40.0, high=45.0)
+    not_shown = replace(finding.verdict, direction=Way.NOT_SHOWN)
+    answer = answer_to("1 s faster?", [replace(finding, effect=near_0, verdict=not_shown)])
+    assert answer.text.startswith(f"{word}: +1.00 requests/s [-40.0, 45.0]")
+    single = replace(finding.effect, estimate=1.0, low=math.nan, high=math.nan, n=1)
+    answer = answer_to("1 s faster?", [replace(finding, effect=single, verdict=not_shown)])
+    assert answer.text.startswith("not decided: ")
+
+
+def test_two_blocks_decide_nothing_however_near_to_0_they_are(tmp_path: Path) -> None:
+    contrast = contrast_of(
+        *ON_AND_OFF, scale="difference", published_ratio=None, published_direction=None,
+        published_difference=-1e6,
+    )  # fmt: skip
+    run = write_run(tmp_path, blocks=2, requests=40, contrasts=[contrast])
+    (answer,) = answers_to_claims(evaluate(run))
+    assert answer.text.startswith("not decided: ")
+    assert answer.text.endswith(" in 2 blocks")
+
+
+def test_claims_of_the_same_words_about_other_treatments_stay_apart(tmp_path: Path) -> None:
+    parts = [
+        contrast_of(*sides, name=words, claim=f"faster (p50; {words})", published_ratio=None)
+        for words, sides in (("up", ON_AND_OFF[::-1]), ("down", ON_AND_OFF))
+    ]
+    run = write_run(tmp_path, requests=40, contrasts=parts)
+    told = {answer.question for answer in answers_to_claims(evaluate(run))}
+    assert told == {"faster (p50; up)", "faster (p50; down)"}
+
+
+@pytest.mark.parametrize("scale", ["ratio", "difference"])
+def test_a_bound_that_is_not_known_yet_is_told_without_a_number(tmp_path: Path, scale: Any) -> None:
+    size = {"published_difference": 30.0} if scale == "difference" else {}
+    contrast = contrast_of(*ON_AND_OFF, scale=scale, published_ratio=None, **size)
+    (finding,) = evaluate(write_run(tmp_path, requests=40, contrasts=[contrast]))
+    assert finding.effect is not None
+    effect = replace(finding.effect, bound="at most", high=math.nan)
+    answer = answer_to("so?", [replace(finding, effect=effect)])
+    assert "only a bound is known, and not yet which" in answer.text
+
+
+def test_a_number_judged_by_a_rule_is_told_as_the_rule_states_it(tmp_path: Path) -> None:
+    (finding,) = evaluate(write_run(tmp_path, requests=40))
+    assert finding.effect is not None
+    effect = replace(finding.effect, estimate=0.086, low=0.031, high=0.2)
+    answer = answer_to("so?", [replace(finding, effect=effect, limit="at most 0.05")])
+    assert "0.0860 [0.0310, 0.200] (the rule: at most 0.05)" in answer.text
+    assert "%" not in answer.text
+
+
+def test_blocks_are_proposed_only_where_they_narrow_the_interval(tmp_path: Path) -> None:
+    contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0])
+    (finding,) = evaluate(write_run(tmp_path, requests=40, noise=0.9, contrasts=[contrast]))
+    assert finding.effect is not None
+    assert finding.effect.blocks is not None
+    assert finding.decision is not None
+    assert answer_to("so?", [finding]).blocks > 6
+    enough = replace(finding, decision=replace(finding.decision, blocks=(6, 6)))
+    assert answer_to("so?", [enough]).blocks == 6
+    # What the client may have added makes it wide.
+    blocks = replace(finding.effect.blocks, low=finding.effect.blocks.low - 1)
+    widened = replace(finding.effect, blocks=blocks)
+    assert answer_to("so?", [replace(enough, effect=widened)]).blocks == 0
+
+
 def test_each_published_size_stands_with_its_own_words_where_they_differ(tmp_path: Path) -> None:
     parts = [
         contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], name=str(size), published_ratio=size, **ASKS)
@@ -92,11 +199,28 @@ def test_small_changes_are_in_percent_and_large_ones_in_times(ratio: float, word
 
 
 @pytest.mark.parametrize(
+    ("bound", "limit", "words"),
+    [
+        ("at most", 0.1546, "at least 84% less"),
+        ("at least", 1.128, "at least 12% more"),
+        ("at most", 1.121, "at most 13% more"),
+        ("at least", 0.962, "at most 3.8% less"),
+        ("at least", 2.996, "at least 2.99x"),
+        ("at most", 2.991, "at most 3.00x"),
+    ],
+)
+def test_a_bound_is_rounded_to_the_safe_side(bound: Any, limit: float, words: str) -> None:
+    low, high = (0.0, limit) if bound == "at most" else (limit, math.inf)
+    effect = Effect(math.nan, low, high, confidence=0.96, n=8, p_value=0.01, bound=bound)
+    assert ratio_words(effect) == words
+
+
+@pytest.mark.parametrize(
     ("ends", "words"),
     [((1.15, 1.05, 1.214), "+15% [5.0, 21]"), ((13.24, 12.1, 14.2), "13.2x [12.1, 14.2]")],
 )
 def test_a_ratio_stands_with_its_interval(ends: tuple[float, float, float], words: str) -> None:
-    assert ratio_words(Effect(*ends, confidence=0.96, n=8, p_value=0.01, method="")) == words
+    assert ratio_words(Effect(*ends, confidence=0.96, n=8, p_value=0.01)) == words
 
 
 def test_the_page_has_a_card_for_each_question_with_links_that_exist(tmp_path: Path) -> None:

@@ -21,9 +21,7 @@ def effect(low: float, ratio: float, high: float, n: int = 6, *, ratios: bool = 
     """Return an effect whose 90% interval is nine tenths as wide, on the scale of the blocks."""
     on, back = (math.log, math.exp) if ratios else (float, float)
     inner = [back(on(ratio) + 0.9 * (on(end) - on(ratio))) for end in (low, high)]
-    return Effect(
-        ratio, low, high, 0.95, n, 0.03, "planted", narrow_low=inner[0], narrow_high=inner[1]
-    )
+    return Effect(ratio, low, high, 0.95, n, 0.03, narrow_low=inner[0], narrow_high=inner[1])
 
 
 def contrast(ratio=None, direction=None, **changes) -> Contrast:
@@ -104,7 +102,7 @@ def interval(centre: float, outer: tuple[float, float], inner: tuple[float, floa
         (math.exp(centre - down), math.exp(centre + up)) for down, up in (outer, inner)
     )
     return Effect(
-        math.exp(centre), low, high, 0.95, n, 0.03, "drawn",
+        math.exp(centre), low, high, 0.95, n, 0.03,
         narrow_low=narrow_low, narrow_high=narrow_high,
     )  # fmt: skip
 
@@ -204,7 +202,7 @@ def test_a_contrast_that_contradicts_itself_is_refused(fields, words: str) -> No
     [
         None,
         effect(1.5, 1.6, 1.7, n=2),
-        Effect(1.6, NAN, NAN, NAN, 1, NAN, "single pair"),
+        Effect(1.6, NAN, NAN, NAN, 1, NAN),
     ],
 )
 def test_too_little_data_is_undecided(measured) -> None:

@@ -6,12 +6,17 @@ import os
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from rich.console import Console
 from rich.table import Table
 
-from perflab.cli.outputs import print_table
+from perflab.cli.outputs import print_parts, print_table
 
+FOUR = pd.DataFrame({
+    "treatment": ["one", "a longer name"], "ms": ["1.00 [0.90, 1.10]"] * 2,
+    "requests/s": ["400 [390, 410]"] * 2, "memory": ["22 [21, 23]"] * 2,
+})  # fmt: skip
 PERFLAB = [sys.executable, "-c", "from perflab.cli import main; main()"]
 
 
@@ -108,3 +113,21 @@ def test_a_terminal_of_80_columns_shows_every_letter(monkeypatch: pytest.MonkeyP
     lines = terminal.export_text().splitlines()
     assert any(LONG in line and "interrupted" in line and "12/12" in line for line in lines)
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(("width", "parts"), [(80, 1), (50, 2), (36, 3)])
+def test_a_wide_table_is_printed_in_parts_that_begin_with_its_first_column(
+    width: int, parts: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_parts(FOUR)
+    text = capsys.readouterr().out
+    for column in FOUR.columns[1:]:
+        assert text.count(column) == 1
+    blocks = text.strip().split("\n\n")
+    assert len(blocks) == parts
+    for block in blocks:
+        assert block.splitlines()[0].startswith("treatment")
+        assert max(map(len, block.splitlines())) <= width
+    print_parts(FOUR[["treatment"]])
+    assert "a longer name" in capsys.readouterr().out

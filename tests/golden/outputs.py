@@ -21,8 +21,8 @@ from perflab.analysis.evaluation import evaluate
 from perflab.figures.view import to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
+from perflab.reports.findings import readable_findings
 from perflab.reports.section import page_text, write_section
-from perflab.reports.verdicts import verdict_table
 from tests.support.findings import findings_table
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -39,7 +39,7 @@ def outputs_of(run: Run) -> dict[str, str]:
     """
     found = {
         "findings.csv": findings_of(run),
-        "verdicts.csv": as_csv(verdict_table([run]), whole=True),
+        "verdicts.csv": as_csv(readable_findings(run), whole=True),
     }
     if run.table("samples").empty and ("requests" in run.missing or run.requests().empty):
         return found

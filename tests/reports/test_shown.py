@@ -16,9 +16,9 @@ from perflab.cli.outputs import print_shown
 from perflab.load.report import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
 from perflab.recordings import Run
-from perflab.recordings.display import Lines, Shown
+from perflab.recordings.display import Shown
 from perflab.reports.duels import are_variants
-from perflab.reports.findings import claims_by_rule
+from perflab.reports.findings import claims_by_rule, sentences
 from perflab.reports.runs import NO_RUNS
 from perflab.reports.section import section_text
 from perflab.reports.verdicts import Saved
@@ -55,7 +55,6 @@ class Rendered:
     run: Run
     texts: dict[str, str]
     findings: Shown
-    verdict: Lines
 
     @property
     def table(self) -> pd.DataFrame:
@@ -65,18 +64,17 @@ class Rendered:
 @pytest.fixture(scope="module", params=names())
 def rendered(request, tmp_path_factory) -> Rendered:
     run = recorded(request.param, tmp_path_factory.mktemp(request.param))
-    findings, verdict = api.findings(run), api.verdict(run)
+    findings = api.findings(run)
     shown = {
         "answers": api.answers(run),
         "findings": findings,
         "summary": api.summary(run),
-        "verdict": verdict,
         "bottlenecks": api.bottlenecks(run),
         "run": run,
     }
     pages = {name: words_of(item) for name, item in shown.items()}
     plain = {f"{name} as text": repr(item) for name, item in shown.items()}
-    return Rendered(run, {**pages, **plain, "section": section_text(run)}, findings, verdict)
+    return Rendered(run, {**pages, **plain, "section": section_text(run)}, findings)
 
 
 def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) -> None:
@@ -95,15 +93,16 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
     assert table["valid trials"].str.fullmatch(r"\d+ of \d+").all()
     assert table["noise"].str.contains("speed changed 1.5x").all()
     assert rendered.texts["findings"].count("speed changed 1.5x") == len(table)
+    told = sentences(rendered.run)
     if are_variants(rendered.run):
-        assert "speed changed 1.5x" in " ".join(rendered.verdict)
+        assert "speed changed 1.5x" in " ".join(told)
         return
-    sentences = [line for line in rendered.verdict if not line.startswith("Not asked")]
+    of_claims = [line for line in told if not line.startswith("Not asked")]
     # A claim of several parts has a row for each, and one sentence.
     judged = claims_by_rule(rendered.run).values()
     parts = sum(len(claim.findings) for claim in judged if len(claim.findings) > 1)
-    assert len(sentences) == len(table) - parts
-    for line in sentences:
+    assert len(of_claims) == len(table) - parts
+    for line in of_claims:
         assert re.search(r"\d+ of \d+ trials? valid; noise: .*speed changed 1\.5x", line)
         assert line in rendered.texts["section"].replace("\\|", "|")
 
@@ -177,7 +176,6 @@ def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
     run = write_run(tmp_path, contrasts=[contrast_of(ON_AND_OFF[1], ON_AND_OFF[0]), *refused])
     assert len(api.findings(run).table) == 1
     line = "Not asked: binding to a core lowers latency (one core only)."
-    assert api.verdict(run)[1:] == (line,)
     assert line in words_of(api.findings(run))
     assert line in section_text(run)
 

@@ -16,13 +16,10 @@ from perflab.errors import AnalysisError
 from perflab.statistics.comparison import Ends, benjamini_hochberg, effect_of, effect_within
 from perflab.statistics.families import blocks_for_one, corrected
 from perflab.statistics.signed_rank import (
-    EXACT_N,
-    critical,
     hodges_lehmann,
     interval,
     null_cdf,
     p_value,
-    smaller_sum,
     walsh_averages,
 )
 from tests.statistics.paired import compare
@@ -83,9 +80,7 @@ def test_below_six_pairs_it_is_student() -> None:
     expected = stats.t.interval(0.95, 2, logs.mean(), stats.sem(logs))
     assert (math.log(effect.low), math.log(effect.high)) == pytest.approx(expected)
     assert effect.estimate == pytest.approx(math.exp(logs.mean()))
-    assert "t interval" in effect.method
     assert effect.p_value == pytest.approx(stats.ttest_1samp(logs, 0).pvalue)
-    assert any("assumed to be normal" in warning for warning in effect.warnings)
 
 
 positive = st.lists(st.floats(0.01, 1e4), min_size=2, max_size=12)
@@ -103,10 +98,9 @@ def test_swapping_the_sides_inverts_everything(values: list[float], seed: int) -
     assert not one.estimate > one.high * (1 + 1e-9)
 
 
-def test_a_missing_side_is_left_out_and_named() -> None:
+def test_a_missing_side_is_left_out() -> None:
     effect = compare(series([2, 2.2, math.nan, 2.4]), pd.Series([1.0, 1.0, 1.0], index=[0, 1, 2]))
     assert effect.n == 2
-    assert "block 2, 3" in effect.warnings[0]
 
 
 def test_one_pair_has_a_ratio_and_no_interval() -> None:
@@ -114,7 +108,6 @@ def test_one_pair_has_a_ratio_and_no_interval() -> None:
     assert effect.estimate == pytest.approx(1.5)
     assert math.isnan(effect.low)
     assert math.isnan(effect.p_value)
-    assert "no interval" in effect.warnings[0]
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
@@ -122,7 +115,8 @@ def test_a_few_equal_blocks_hide_the_noise_and_show_nothing(n: int) -> None:
     effect = effect_of(series([0.3] * n))
     assert math.isnan(effect.low)
     assert math.isnan(effect.p_value)
-    assert "hides the noise" in " ".join(effect.warnings)
+    assert effect.blocks is not None
+    assert effect.blocks.has_no_spread
 
 
 def test_six_equal_blocks_have_the_p_value_of_their_ranks() -> None:
@@ -173,7 +167,7 @@ def test_the_interval_of_rounded_times_holds_that_of_the_exact_ones(
     [
         ([], [], "nothing to compare"),
         ([math.nan], [1.0], "nothing to compare"),
-        ([0.0, 1.0], [1.0, 1.0], "block 0 has the value 0"),
+        ([0.0, 1.0], [1.0, 1.0], "numerator of block 0 is 0"),
         ([1.0], [-1.0], "block 0"),
         ([math.inf], [1.0], "inf"),
     ],
@@ -212,15 +206,9 @@ def test_benjamini_hochberg_by_hand() -> None:
     assert benjamini_hochberg([]) == []
 
 
-def test_beyond_the_enumerated_n_the_normal_distribution_is_as_good() -> None:
-    n = EXACT_N + 1
-    exact = null_cdf(n)
-    for tail in (0.025, 0.05):
-        k, below = critical(n, tail)
-        assert below == pytest.approx(exact[k], rel=0.01)
-        assert abs(int(np.searchsorted(exact, tail)) - 1 - k) <= 1
-    x = np.random.default_rng(1).normal(0.15, 1, n)
-    assert p_value(x) == pytest.approx(2 * exact[smaller_sum(x)], rel=0.01)
+def test_many_blocks_give_the_p_value_of_the_normal_distribution() -> None:
+    x = np.random.default_rng(1).normal(0.05, 1, 1000)
+    assert p_value(x) == pytest.approx(stats.wilcoxon(x, method="asymptotic").pvalue, rel=0.01)
 
 
 def test_a_claim_knows_the_p_that_it_would_need() -> None:

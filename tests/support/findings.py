@@ -13,14 +13,13 @@ from perflab.analysis.findings import (
     left_out,
     published_text,
     scope_words,
-    single_run,
 )
 from perflab.statistics.comparison import Effect, SizeBound
 
 TABLE_COLUMNS = [
     "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
     "p (adjusted)", "decision", "verdict", "direction", "size", "scope",
-    "single run", "valid trials", "trials", "left out", "noise", "source",
+    "valid trials", "trials", "left out", "noise", "source",
 ]  # fmt: skip
 
 
@@ -48,7 +47,6 @@ def _row(finding: Finding) -> dict[str, Any]:
         "direction": str(finding.verdict.direction or ""),
         "size": str(finding.verdict.size or ""),
         "scope": scope_words(finding),
-        "single run": single_run(finding),
         "valid trials": finding.valid,
         "trials": finding.trials,
         "left out": left_out(finding),

@@ -18,7 +18,7 @@ CELLS = (
     "import os\nif body_bytes == 13: raise RuntimeError('planted')\n"
     "if body_bytes == 14: os._exit(1)",
     "import perflab\nrun = perflab.run('client_overhead', "
-    "perflab.notebook_parameters('client_overhead', globals()))\nperflab.verdict(run)",
+    "perflab.notebook_parameters('client_overhead', globals()))\nperflab.answers(run)",
 )
 TO_BE_KILLED = 30
 SWEEP = """

@@ -7,10 +7,10 @@ up the verdicts of the chosen runs (:mod:`perflab.reports.runs`).
 from __future__ import annotations
 
 from perflab.reports.ledger.entries import LEDGER_FILE, Entry, ledger, reference_table
-from perflab.reports.ledger.shown import narrowed, shown_counts, shown_ledger
+from perflab.reports.ledger.shown import narrowed, shown_counts, shown_ledger, unmeasured
 from perflab.reports.ledger.study_check import check_table, shown_checks
 
 __all__ = [
     "LEDGER_FILE", "Entry", "check_table", "ledger", "narrowed", "reference_table",
-    "shown_checks", "shown_counts", "shown_ledger",
+    "shown_checks", "shown_counts", "shown_ledger", "unmeasured",
 ]  # fmt: skip

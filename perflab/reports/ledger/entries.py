@@ -61,7 +61,7 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
 
     RecordingError where there is no such study, or a table of published rows is not well formed.
     """
-    return _ledger(study, judged_runs(backend, with_reference=False), _shipped(backend))
+    return _ledger(study, judged_runs(backend), _shipped(backend))
 
 
 REFERENCE_COLUMNS = ("study", "row", "backend", "run", "judged", "outcome", "measured", "n", "why")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -29,6 +30,8 @@ from perflab.statistics.in_words import counted
 JUDGED = "judged"
 # The first word of several verdicts on one row.
 MIXED = "mixed"
+# So many commands that measure rows are named.
+MOST_COMMANDS = 3
 # The order of the counts; verdicts come before these.
 OTHER_OUTCOMES = (
     SHOWN, CHECKED, UNMEASURED, SAME, TAKEN_OVER, NOT_TESTABLE, str(Answered.NOT_COMPARABLE),
@@ -98,6 +101,18 @@ def notes_on(entries: Sequence[Entry]) -> list[str]:
     names = {entry.run_id for entry in entries if entry.shipped}
     runs = [run for run in reference_runs() if run.run_id in names] if names else []
     return [headline(entries), *([measured_where(runs)] if runs else [])]
+
+
+def unmeasured(entries: Sequence[Entry]) -> list[str]:
+    """Return a line for each command that measures most of what is not measured yet."""
+    commands = Counter(entry.why for entry in entries if entry.outcome == UNMEASURED).most_common()
+    others = sum(rows for _, rows in commands[MOST_COMMANDS:])
+    lines = [*commands[:MOST_COMMANDS], (f"perflab claims --answer '{UNMEASURED}'", others)]
+    return [
+        f"{UNMEASURED.capitalize()}, {counted(rows, 'row')}: {command}"
+        for command, rows in lines
+        if rows
+    ]
 
 
 def shown_ledger(entries: Sequence[Entry]) -> Shown:

@@ -73,7 +73,7 @@ def judged_claims(run: Run) -> Mapping[str, JointClaim]:
     distances = runs_apart(run)
     verdict = verdict_on(distances)
     interval = (distances.share, distances.low, distances.high, 0.95, distances.n)
-    effect = Effect(*interval, math.nan, "normal logs, chi-squared")
+    effect = Effect(*interval, p_value=math.nan)
     contrast = Contrast(
         name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
         numerator={}, denominator={}, source=f"llm_proxy study, {CLAIM}",

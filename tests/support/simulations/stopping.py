@@ -154,7 +154,7 @@ def ends_of(averages: np.ndarray, lowest: int) -> list[tuple[float, float]]:
 def _effect(blocks: int, wide: tuple[float, float], narrow: tuple[float, float]) -> Effect:
     low, high, inner_low, inner_high = (math.exp(end) for end in (*wide, *narrow))
     return Effect(
-        math.nan, low, high, 0.95, blocks, math.nan, "",
+        math.nan, low, high, 0.95, blocks, math.nan,
         narrow_low=inner_low, narrow_high=inner_high,
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ LATE = Reason(code="generator.late", side="client", text="the client was late")
     ("client_holds", "columns", "outcomes"),
     [
         (1000, {"users_held": 320, "users_missed": 334}, {"held", "missed"}),
-        (100, {"users_held_at_least": 80, "capacity_steps_refused": 3}, {"held", "refused"}),
+        (100, {"users_held_at_least": 80}, {"held", "refused"}),
     ],
 )
 def test_users_held_are_those_of_the_last_step_that_held_or_a_bound_where_the_client_is_the_limit(
