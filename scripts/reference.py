@@ -3,7 +3,9 @@
     python scripts/reference.py RUN...
 
 A run of the same experiment and parameters that was there before is replaced. Only finished runs of
-a commit without changes may ship.
+a commit without changes may ship. The tables of figures that need rows of requests come with the
+run that ``from_run = "reference"`` shows: the one with the defaults, or the first of its
+experiment.
 """
 
 from __future__ import annotations
@@ -65,7 +67,12 @@ def main(names: list[str]) -> int:
         for old in reference_runs():
             if question_of(old.record) == question_of(run.record) and old.run_id != run.run_id:
                 (folder / f"{old.run_id}.tar.xz").unlink()
-        archive = pack(run, folder, tables_of(run) | ({MAIN: ""} if has_defaults(run) else {}))
+        is_main = has_defaults(run)
+        name = run.record.experiment
+        ships = [old.run_id for old in reference_runs() if old.record.experiment == name]
+        is_shown = is_main or ships[:1] in ([], [run.run_id])
+        beside = tables_of(run) if is_shown else {}
+        archive = pack(run, folder, beside | ({MAIN: ""} if is_main else {}))
         print(f"{archive.name}: {archive.stat().st_size / 1024:,.0f} KiB")
     reference_table().to_csv(folder / LEDGER_FILE, index=False, lineterminator="\n")
     return 0

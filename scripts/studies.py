@@ -15,34 +15,39 @@ from pathlib import Path
 
 import pandas as pd
 
+from perflab.analysis.answers import YES
 from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
-from perflab.recordings import Run, reference_runs
-from perflab.recordings.reference import is_main
-from perflab.reports.cells import to_markdown
+from perflab.recordings import Run, open_run, reference_runs
+from perflab.reports.cells import count, to_markdown
 from perflab.reports.figures import views_of
+from perflab.reports.findings import claim_answers
 from perflab.reports.ledger import LEDGER_FILE, reference_table
 from perflab.reports.regions import filled
 from perflab.reports.runs import measured_where
-from perflab.reports.verdicts import verdict_table
-from perflab.statistics.in_words import MISSING
 
 PAGES = {
     "chat": "chat", "inference": "inference", "llm": "llm-proxy", "metricstream": "metricstream",
     "registry": "registry",
 }  # fmt: skip
-COLUMNS = ("claim", "published", "measured [95%]", "n", "verdict")
-# The figures that the documents show, as SVG; each with its table.
+COLUMNS = ("claim", "study", "here [95%]", "n", "run")
+# What stands for the study where no size of it is compared: its size is of another measure or load,
+# or it gives none.
+DIRECTION, NO_EFFECT = "direction only", "no effect"
+# The figures that the documents show, as SVG, by their run; each with its table.
 FIGURES = {
-    "sync_vs_async": ("throughput",),
-    "synchronous_commit": ("claimed_shares", "latency_rate"),
-    "flush_map": ("flush_map",),
-    "connection_lifecycle": ("life_cycle_parts",),
-    "registry_downloads": ("waterfall",),
-    "latency_cpu": ("delivery_cpu",),
-    "chat_ladder": ("ladder",),
-    "llm_streaming": ("stream_costs", "users_by_limit"),
+    "reference:sync_vs_async": ("throughput",),
+    "reference:synchronous_commit": ("claimed_shares",),
+    "42ea3d": ("latency_rate",),
+    "reference:flush_map": ("flush_map",),
+    "reference:connection_lifecycle": ("life_cycle_parts",),
+    "reference:registry_downloads": ("waterfall",),
+    "reference:latency_cpu": ("delivery_cpu",),
+    "8b5a99": ("ladder",),
+    "0eab53": ("users_held",),
+    "reference:llm_streaming": ("stream_costs",),
+    "ba8c93": ("users_by_limit",),
 }
 REGION = "reference"
 # README's rows, as the beginning of a claim.
@@ -58,16 +63,38 @@ HEADLINES = (
 LEFT_OUT = "with the values made or read"
 
 
-def claims_of(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the claims with a published value on which runs say something."""
-    table = verdict_table(runs)
-    said = (table["published"] != MISSING) & (table["measured [95%]"] != MISSING)
-    return table[said & ~table["claim"].str.contains(LEFT_OUT)]
+Claim = tuple[str, str, str, str]
 
 
-def body(runs: Sequence[Run], claims: pd.DataFrame) -> str:
-    """Return a region: a table of claims, and where they were measured."""
-    return f"{to_markdown(claims[[*COLUMNS]])}\n{measured_where(runs)}\n"
+def claims_of(run: Run) -> Iterator[Claim]:
+    """Yield a row of text for each published claim on which a run has a number."""
+    for answer in claim_answers(run):
+        n = sorted({finding.effect.n for finding in answer.findings if finding.effect})
+        if answer.study and n and LEFT_OUT not in answer.question:
+            claimed = {finding.contrast.published_direction for finding in answer.findings}
+            unsized = NO_EFFECT if claimed == {"none"} else DIRECTION
+            study = unsized if answer.study == YES else answer.study
+            yield answer.question, study, answer.text, ", ".join(map(count, n))
+
+
+def body(claims: Sequence[tuple[Run, Claim]]) -> str:
+    """Return a region: a table of claims, and where they were measured.
+
+    Where later runs of an experiment give a claim the same answer, they are named, and the numbers
+    are those of the first.
+    """
+    told: dict[tuple[str, str, str], tuple[Claim, list[str]]] = {}
+    for run, claim in claims:
+        experiment, word = run.record.experiment, claim[2].partition(":")[0]
+        _, names = told.setdefault((experiment, claim[0], word), (claim, []))
+        names.append(run.run_id.rpartition("-")[2])
+    rows = [
+        (*claim, f"{experiment} {', '.join(names)}")
+        for (experiment, *_), (claim, names) in told.items()
+    ]
+    runs = {run.run_id: run for run, _ in claims}
+    table = to_markdown(pd.DataFrame(rows, columns=list(COLUMNS)))
+    return f"{table}\n{measured_where([*runs.values()])}\n"
 
 
 def ledger_path() -> Path:
@@ -77,18 +104,14 @@ def ledger_path() -> Path:
 
 def texts(root: Path, runs: Sequence[Run]) -> Iterator[tuple[Path, str]]:
     """Yield every document that has a region, with its new text."""
+    claims = [(run, claim) for run in runs for claim in claims_of(run)]
     for system, page in PAGES.items():
-        of_system = [run for run in runs if run.record.system == system]
         path = root / "docs" / "studies" / f"{page}.md"
-        if of_system:
-            table = body(of_system, claims_of(of_system))
-            yield path, filled(path.read_text(), {REGION: table}, overwrite=True)
-    claims = claims_of(runs)
-    rows = [claims[claims["claim"].str.startswith(words)][:1] for words in HEADLINES]
-    used = [run for run in runs if run.record.experiment in set(pd.concat(rows)["experiment"])]
+        table = body([(run, claim) for run, claim in claims if run.record.system == system])
+        yield path, filled(path.read_text(), {REGION: table}, overwrite=True)
+    rows = [next(row for row in claims if row[1][0].startswith(words)) for words in HEADLINES]
     readme = root / "README.md"
-    table = body(used, pd.concat(rows))
-    yield readme, filled(readme.read_text(), {REGION: table}, overwrite=True)
+    yield readme, filled(readme.read_text(), {REGION: body(rows)}, overwrite=True)
 
 
 def main(words: Sequence[str]) -> int:
@@ -105,19 +128,15 @@ def main(words: Sequence[str]) -> int:
             differing.append(path)
             if not words:
                 path.write_text(text)
-    drawn = set()
-    # What the run with the defaults shows comes from it.
-    for run in sorted(runs, key=is_main, reverse=True):
+    for name, shown in FIGURES.items():
+        run = open_run(name, reference_dir())
         folder = root / "figures" / "studies" / run.record.experiment
-        for view in views_of(run):
-            is_asked = view.name in FIGURES.get(run.record.experiment, ())
-            if not is_asked or (folder, view.name) in drawn or view.shown(run).empty:
-                continue
-            drawn.add((folder, view.name))
+        views = {view.name: view for view in views_of(run)}
+        for view in (views[asked] for asked in shown):
             if not words:
                 save_view(view, run, folder, ["svg"])
-            for name, content in rendered(view, run, ["svg"]) if words else ():
-                path = folder / name
+            for file, content in rendered(view, run, ["svg"]) if words else ():
+                path = folder / file
                 if not path.exists() or path.read_bytes() != content:
                     differing.append(path)
     for path in differing:
