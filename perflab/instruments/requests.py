@@ -110,7 +110,8 @@ def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
         if number.low < number.high and not math.isnan(number.value)
     }
     return values | {
-        at_least_column(name): max(0.0, number.at_least - number.client_ms)
+        # Where no answer came, nothing is known of the client's part: the time-out is the bound.
+        at_least_column(name): max(0.0, number.at_least - np.nan_to_num(number.client_ms))
         for name, number in numbers.items()
         if not math.isnan(number.at_least)
     }

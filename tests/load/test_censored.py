@@ -191,3 +191,10 @@ def test_a_crowd_that_leaves_at_the_end_is_no_trend(tmp_path: Path) -> None:
     result = load_result(tmp_path, np.linspace(0.4, 5.3, 200), change=leave, cpu_ns=S // 10)
     assert not response_trend(result).too_large
     assert abs(response_trend(result).log) < 0.01
+
+
+def test_where_no_answer_came_the_time_out_is_the_bound() -> None:
+    columns = time_columns({"mean_ms": Number(300_000.0, math.inf, math.nan)})
+    assert columns["mean_at_least_ms"] == 300_000.0
+    part = time_columns({"mean_ms": Number(300_000.0, math.inf, 200.0)})
+    assert part["mean_at_least_ms"] == 299_800.0
