@@ -29,7 +29,8 @@ def answer_of(path: Path) -> str:
     """Return what the cell with the answer of an executed notebook shows, as text."""
     cells = json.loads(path.read_text())["cells"]
     (answer,) = [cell for cell in cells if "".join(cell["source"]).endswith("answers(run)")]
-    return "".join(text_of(output) for output in answer["outputs"])
+    # The progress stands before it.
+    return text_of(answer["outputs"][-1])
 
 
 def text_of(output: dict[str, Any]) -> str:
