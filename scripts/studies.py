@@ -80,13 +80,14 @@ def claims_of(run: Run) -> Iterator[Claim]:
 def body(claims: Sequence[tuple[Run, Claim]]) -> str:
     """Return a region: a table of claims, and where they were measured.
 
-    Where later runs of an experiment give a claim the same answer, they are named, and the numbers
-    are those of the first.
+    Where later runs of an experiment give a claim the same answer, beside the same of the study,
+    they are named, and the numbers are those of the first.
     """
-    told: dict[tuple[str, str, str], tuple[Claim, list[str]]] = {}
+    told: dict[tuple[str, ...], tuple[Claim, list[str]]] = {}
     for run, claim in claims:
-        experiment, word = run.record.experiment, claim[2].partition(":")[0]
-        _, names = told.setdefault((experiment, claim[0], word), (claim, []))
+        (question, study, text, _), experiment = claim, run.record.experiment
+        word = text.partition(":")[0]
+        _, names = told.setdefault((experiment, question, study, word), (claim, []))
         names.append(run.run_id.rpartition("-")[2])
     rows = [
         (*claim, f"{experiment} {', '.join(names)}")

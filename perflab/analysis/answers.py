@@ -33,7 +33,7 @@ AS_STUDIED = {
     Size.AGREES: "as here",
     Size.UNDECIDED: "not yet known whether as much here",
 }
-ONLY_A_BOUND = "only a bound is known, and not yet which"
+ONLY_A_BOUND = "only a bound is known, without a value yet"
 # From this ratio on an effect is told in times, below it in percent.
 IN_TIMES = 2.0
 # A difference is none beside the published one if its interval lies within this share of that.
@@ -95,7 +95,7 @@ def _blocks_needed(finding: Finding) -> int:
     decision, effect = finding.decision, finding.effect
     if decision is None or effect is None:
         return 0
-    # As many again would not narrow what the client may have added.
+    # More blocks do not narrow what the client may have added.
     is_wide = not effect.is_exact and decision.blocks[1] <= effect.n
     return 0 if is_wide else decision.blocks[1]
 
@@ -107,7 +107,7 @@ def _told(word: str, findings: Sequence[Finding]) -> str:
     if word != NOT_DECIDED or not n:
         return ": ".join(filter(None, [word, numbers]))
     if not any(finding.blocks for finding in findings):
-        # What such a rule counts are no blocks.
+        # Such a rule counts trials, not blocks.
         return f"{word}: {numbers}, n = {n[-1]}"
     least = f"{n[0]} to " if len(n) > 1 else ""
     return f"{word}: {numbers} in {least}{counted(n[-1], 'block')}"

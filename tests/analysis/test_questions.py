@@ -155,7 +155,7 @@ def test_a_bound_that_is_not_known_yet_is_told_without_a_number(tmp_path: Path, 
     assert finding.effect is not None
     effect = replace(finding.effect, bound="at most", high=math.nan)
     answer = answer_to("so?", [replace(finding, effect=effect)])
-    assert "only a bound is known, and not yet which" in answer.text
+    assert "only a bound is known, without a value yet" in answer.text
 
 
 def test_a_number_judged_by_a_rule_is_told_as_the_rule_states_it(tmp_path: Path) -> None:

@@ -64,6 +64,9 @@ def test_a_figure_that_needs_requests_is_drawn_from_the_table_that_ships(tmp_pat
 def test_of_several_runs_that_ship_the_one_with_the_defaults_is_shown(
     tmp_path: Path, shipped: Run
 ) -> None:
+    later = measured(tmp_path / "elsewhere", "taken-later", blocks=6)
+    pack(later, tmp_path / "reference")
+    assert perflab.open_run(f"reference:{NAME}").run_id == shipped.run_id
     main = measured(tmp_path / "elsewhere", "main", blocks=6)
     pack(main, tmp_path / "reference", {"main": ""})
     assert shipped.record.blocks > main.record.blocks
