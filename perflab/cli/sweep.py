@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from perflab.cli.outputs import print_table
+
+if TYPE_CHECKING:
+    from perflab.sweeps.cells import Sweep
 
 SOME_FAILED, TIME_WAS_UP = 3, 4
 
@@ -17,7 +20,7 @@ SOME_FAILED, TIME_WAS_UP = 3, 4
 def command(
     file: Annotated[Path, typer.Argument(help="sweep file, such as notebooks/sweeps/quick.yaml")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="print the plan and measure nothing")
+        bool, typer.Option("--dry-run", help="print every cell and its time, and measure nothing")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="continue the newest sweep of this file")
@@ -63,13 +66,9 @@ def command(
     sweep = open_sweep(file)
     cells = sweep.cells
     if dry_run:
-        table = Table("cell", "what", "trials")
-        for cell in cells:
-            table.add_row(cell.id, cell.label, str(cell.trials))
-        print_table(table)
-    print(f"{sweep.title}: {len(cells)} cells, {sum(cell.trials for cell in cells)} trials")
-    if dry_run:
+        _print_plan(sweep)
         return
+    print(_headline(sweep))
     options = SweepOptions(resume=resume, wait_s=wait, minutes=minutes)
     if scheduler:
         from perflab.sweeps.hosts.dispatch import carry_out_on
@@ -89,6 +88,29 @@ def command(
         raise typer.Exit(SOME_FAILED)
     if minutes is not None and outcome.states.get("done") != len(cells):
         raise typer.Exit(TIME_WAS_UP)
+
+
+def _headline(sweep: Sweep) -> str:
+    trials = sum(cell.trials for cell in sweep.cells)
+    return f"{sweep.title}: {len(sweep.cells)} cells, {trials} trials"
+
+
+def _print_plan(sweep: Sweep) -> None:
+    """Print every cell with the time it takes, as far as earlier runs tell, and the whole."""
+    from perflab import systems
+    from perflab.trials.duration import about, earlier_runs, expected_s
+
+    runs, known = earlier_runs(), []
+    table = Table("cell", "what", "trials", "takes")
+    for cell in sweep.cells:
+        experiment = systems.experiment(cell.notebook)
+        seconds = expected_s(experiment.plan(experiment.check(cell.parameters)), runs)
+        known += [seconds] if seconds else []
+        takes = about(seconds) if seconds else "not known"
+        table.add_row(cell.id, cell.label, str(cell.trials), takes)
+    print_table(table)
+    of = "" if len(known) == len(sweep.cells) else f" for {len(known)} of them"
+    print(_headline(sweep) + (f"; {about(sum(known))}{of}, as earlier runs took" if known else ""))
 
 
 def worker(

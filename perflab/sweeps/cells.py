@@ -200,20 +200,20 @@ def _sentence(error: Any) -> str:
 class Cell:
     """One notebook with its parameters; ``id`` depends on these, not on its place in the file.
 
-    ``varied`` names the parameters that vary within its group. ``trials`` is the number of trials
-    in its plan.
+    ``own`` names the parameters that its group gives, in contrast to those of the whole file.
+    ``trials`` is the number of trials in its plan.
     """
 
     id: str
     notebook: str
     parameters: Mapping[str, Any]
-    varied: tuple[str, ...]
+    own: tuple[str, ...]
     trials: int
 
     @property
     def label(self) -> str:
-        """The notebook and the varied parameters, in words."""
-        values = (f"{name}={as_text(self.parameters[name])}" for name in self.varied)
+        """The notebook and its own parameters, in words."""
+        values = (f"{name}={as_text(self.parameters[name])}" for name in self.own)
         return " ".join([self.notebook, *values])
 
 
@@ -266,7 +266,7 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
         for combination in product(*group.axes(file.seed)):
             varied = {name: value for part in combination for name, value in part.items()}
             try:
-                cell = _cell(experiment, {**shared, **group.parameters, **varied}, tuple(varied))
+                cell = _cell(experiment, shared, {**group.parameters, **varied})
             except PerflabError as error:
                 texts = error.problems if isinstance(error, ParameterError) else [str(error)]
                 problems += [f"cells.{number}: {experiment.name}: {text}" for text in texts]
@@ -283,11 +283,12 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
     return list(cells.values()), problems
 
 
-def _cell(experiment: Experiment, values: Mapping[str, Any], varied: tuple[str, ...]) -> Cell:
+def _cell(experiment: Experiment, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
+    values = {**shared, **own}
     checked = experiment.check(values)
     complete = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
     words = {name: complete[name] for name in values}
     text = json.dumps([experiment.name, words], sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
     trials = checked.planned_blocks * len(experiment.treatments(checked))
-    return Cell(name, experiment.name, words, varied, trials)
+    return Cell(name, experiment.name, words, tuple(own), trials)

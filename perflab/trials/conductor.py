@@ -36,6 +36,7 @@ from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.trials import choosing
 from perflab.trials.designs import Design
+from perflab.trials.duration import about, earlier_runs, expected_s
 from perflab.trials.plan import Order, RunPlan
 from perflab.trials.progress import Event, Failed, Note, RunBegun
 from perflab.trials.session import Session, state_of
@@ -112,6 +113,7 @@ class Conductor:
         writer, blocks, attempt = self._open(backend, places)
         run_id, path = writer.record.run_id, str(writer.path)
         self.emit(RunBegun(run_id=run_id, path=path, backend=backend.name))
+        self._tell_duration(len(blocks))
         try:
             bench = self._bench(ending, backend, places, writer)
             plan = self._settled(bench, backend, writer)
@@ -120,6 +122,13 @@ class Conductor:
         finally:
             state, reason = state_of(sys.exception())
             writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
+
+    def _tell_duration(self, blocks: int) -> None:
+        plan = self._order.plan
+        whole_s = expected_s(plan, earlier_runs(self._order.runs))
+        if whole_s and blocks:
+            most = ", at most" if plan.until_decided else ""
+            self._note(f"{about(whole_s * blocks / plan.blocks)}{most}, as earlier runs took")
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, list[int], int]:
         """Return the writer, the blocks still to do, and the first one's number of attempts."""

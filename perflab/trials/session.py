@@ -177,8 +177,11 @@ class Session:
         )
 
     def _left_s(self, ahead: int) -> float | None:
-        """Return how long ``ahead`` trials will take by the average so far; None without any."""
-        if not self._measured_trials:
+        """Return how long ``ahead`` trials will take by the average so far.
+
+        None before each treatment has been measured once: their trials can differ in length.
+        """
+        if self._measured_trials < len(self._plan.treatments):
             return None
         return (time.monotonic() - self._began_s) / self._measured_trials * ahead
 

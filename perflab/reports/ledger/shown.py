@@ -22,10 +22,11 @@ from perflab.reports.ledger.entries import (
     UNMEASURED,
     Entry,
 )
-from perflab.reports.ledger.rows import Answered, Row
+from perflab.reports.ledger.rows import Answered, Row, plan_of
 from perflab.reports.ledger.study_check import MARKS
 from perflab.reports.runs import measured_where
 from perflab.statistics.in_words import counted
+from perflab.trials.duration import about, earlier_runs, expected_s
 
 JUDGED = "judged"
 # The first word of several verdicts on one row.
@@ -105,14 +106,16 @@ def notes_on(entries: Sequence[Entry]) -> list[str]:
 
 def unmeasured(entries: Sequence[Entry]) -> list[str]:
     """Return a line for each command that measures most of what is not measured yet."""
+    answers = {entry.why: entry.row.answer for entry in entries if entry.outcome == UNMEASURED}
     commands = Counter(entry.why for entry in entries if entry.outcome == UNMEASURED).most_common()
-    others = sum(rows for _, rows in commands[MOST_COMMANDS:])
-    lines = [*commands[:MOST_COMMANDS], (f"perflab claims --answer '{UNMEASURED}'", others)]
-    return [
-        f"{UNMEASURED.capitalize()}, {counted(rows, 'row')}: {command}"
-        for command, rows in lines
-        if rows
-    ]
+    runs = earlier_runs() if commands else []
+    lines = []
+    for command, rows in commands[:MOST_COMMANDS]:
+        seconds = expected_s(plan_of(answers[command]), runs)
+        lines.append((rows, command + (f" ({about(seconds)})" if seconds else "")))
+    if others := sum(rows for _, rows in commands[MOST_COMMANDS:]):
+        lines.append((others, f"perflab claims --answer '{UNMEASURED}'"))
+    return [f"{UNMEASURED.capitalize()}, {counted(rows, 'row')}: {words}" for rows, words in lines]
 
 
 def shown_ledger(entries: Sequence[Entry]) -> Shown:

@@ -39,8 +39,6 @@ def test_the_preset_has_all_rows_of_the_study_at_its_load() -> None:
     pings = {treatment.workload.arrivals.parameters["pings"] for treatment in plan.treatments}
     assert pings == {"closed"}
     codes = {warning.code for warning in plan.warnings}
-    # The run takes hours, so it must have enough blocks to show an effect.
-    assert "chat.length" in codes
     assert not codes & {"chat.load", "plan.blocks"}
 
 

@@ -10,7 +10,6 @@ from pydantic import Field, field_validator
 
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published_value
-from perflab.statistics.in_words import counted
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import (
@@ -31,7 +30,6 @@ from perflab.systems.chat.stacks import (
     Rung,
     actions,
     beat_s,
-    load_s,
 )
 from perflab.trials.experiment import Experiment
 from perflab.trials.ladders import Row, between, having
@@ -44,8 +42,6 @@ SUBSET = (
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
 # With fewer blocks none of the claims that 19 rungs make at once could be shown.
 PUBLISHED_BLOCKS = 10
-# The time that a trial takes besides its load: reset, probes and writing.
-BETWEEN_TRIALS_S = 10.0
 
 
 CPU, BYTES = "cpu_us_per_message", "wire_bytes_per_message"
@@ -183,22 +179,7 @@ def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
             f"{parameters.ramp_s:g} s; their actions keep the published intervals"
         )
         warnings.append(Remark(code="chat.ramp", text=text))
-    if parameters.preset == "published":
-        block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
-        text = (
-            f"with this load a block of {counted(len(rungs), 'rung')} takes about "
-            f"{_in_words(block_s)}, the run of {counted(parameters.planned_blocks, 'block')} about "
-            f"{_in_words(block_s * parameters.planned_blocks)}"
-        )
-        warnings.append(Remark(code="chat.length", text=text))
     return warnings
-
-
-def _in_words(seconds: float) -> str:
-    """Return ``50 minutes`` or ``16 hours``."""
-    if seconds < 2 * 3600:
-        return counted(round(seconds / 60), "minute")
-    return counted(round(seconds / 3600), "hour")
 
 
 def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
