@@ -47,12 +47,13 @@ class Node(FrozenModel):
 class Link(FrozenModel):
     """A delay and a bandwidth between a service and a dependency; also a type of parameters.
 
-    Half of ``round_trip_ms`` is in each direction; ``bytes_per_s`` is of each connection, and each
-    direction has as much.
+    Half of ``round_trip_ms`` is in each direction; ``bytes_per_s`` is of each connection,
+    ``shared_bytes_per_s`` of all together, and each direction has as much.
     """
 
     round_trip_ms: RoundTripMs = 0.0
     bytes_per_s: BytesPerS = "unlimited"
+    shared_bytes_per_s: BytesPerS = "unlimited"
 
     def node(self, upstream: str, name: str = "link") -> Node:
         """Return the node of a stack that passes connections on to the node ``upstream``."""

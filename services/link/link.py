@@ -22,17 +22,18 @@ def control(link: Link) -> web.Application:
     """
 
     def in_force() -> dict[str, float | str]:
-        rate = link.down.bytes_per_s
-        shown = WORD if rate == UNLIMITED else rate
-        return {"round_trip_ms": link.delays.round_trip_ms, "bytes_per_s": shown}
+        return {
+            "round_trip_ms": link.delays.round_trip_ms,
+            "bytes_per_s": _shown(link.down.bytes_per_s),
+            "shared_bytes_per_s": _shown(link.down.shared_bytes_per_s),
+        }
 
     async def show(_request: web.Request) -> web.Response:
         return web.json_response(in_force())
 
     async def change(request: web.Request) -> web.Response:
         wanted = in_force() | await request.json()
-        rate = wanted["bytes_per_s"]
-        link.change(float(wanted["round_trip_ms"]), UNLIMITED if rate == WORD else float(rate))
+        link.change(**{name: _number(value) for name, value in wanted.items()})
         return await show(request)
 
     application = web.Application()
@@ -40,6 +41,14 @@ def control(link: Link) -> web.Application:
     application.router.add_get("/settings", show)
     application.router.add_put("/settings", change)
     return application
+
+
+def _shown(rate: float) -> float | str:
+    return WORD if rate == UNLIMITED else rate
+
+
+def _number(value: float | str) -> float:
+    return UNLIMITED if value == WORD else float(value)
 
 
 def address(text: str) -> tuple[str, int]:

@@ -2,7 +2,8 @@
 
 As the limit is the same for every connection, one clock that counts bytes instead of time serves
 all (the virtual time of fair queueing: A. Parekh, R. Gallager, IEEE/ACM ToN 1(3), 1993): it runs
-slower with a lower limit, and nothing that is queued has to be computed anew.
+slower with a lower limit, or with more connections that share one, and nothing that is queued has
+to be computed anew.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Line:
         self.is_free = True
         self.clock = clock
         self.read_ahead_bytes = READ_AHEAD_BYTES
-        self.bytes_per_s = UNLIMITED
+        self.bytes_per_s = self.shared_bytes_per_s = UNLIMITED
         self._set_alarm = set_alarm
         self._alarm_ns = 0
         self._holding: set[Channel] = set()
@@ -68,12 +69,14 @@ class Line:
         self._due: list[tuple[float, int, Channel]] = []
         self._tickets = 0
 
-    def limit(self, bytes_per_s: float) -> None:
-        """Set bytes per second of each connection; what waits leaves by the new limit."""
+    def limit(self, bytes_per_s: float, shared_bytes_per_s: float = UNLIMITED) -> None:
+        """Set bytes per second of each connection and of all; what waits leaves by the new limits.
+
+        Connections that have bytes waiting share the second limit evenly.
+        """
         self._advance(self.clock())
-        self.bytes_per_s = bytes_per_s
-        self.is_free = math.isinf(bytes_per_s)
-        self._bytes_per_ns = 0.0 if self.is_free else bytes_per_s / NS_PER_S
+        self.bytes_per_s, self.shared_bytes_per_s = bytes_per_s, shared_bytes_per_s
+        self.is_free = math.isinf(bytes_per_s) and math.isinf(shared_bytes_per_s)
         self._set_turns()
         if self.is_free:
             for channel in tuple(self._holding):
@@ -143,6 +146,8 @@ class Line:
         self._at_ns = now_ns
 
     def _set_turns(self) -> None:
+        rate = min(self.bytes_per_s, self.shared_bytes_per_s / max(1, self._busy))
+        self._bytes_per_ns = 0.0 if self.is_free else rate / NS_PER_S
         turn_ns = min(self._busy * TURN_NS_PER_CONNECTION, LONGEST_TURN_NS)
         self._turn_ns = max(turn_ns, SHORTEST_TURN_NS)
         self._turn_bytes = max(self._bytes_per_ns * self._turn_ns, float(PACKET_BYTES))

@@ -55,14 +55,15 @@ class Link:
         # The event loop keeps no task alive.
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def change(self, round_trip_ms: float, bytes_per_s: float) -> None:
-        """Set the delay, and the limit of each connection, the same in each direction."""
+    def change(self, round_trip_ms: float, bytes_per_s: float, shared_bytes_per_s: float) -> None:
+        """Set the delay, and the limits of each connection and of all; directions are alike."""
         self.delays.round_trip_ms = round_trip_ms
         # What one full connection has on its way in one direction.
-        under_way = 0 if math.isinf(bytes_per_s) else int(bytes_per_s * round_trip_ms / 2000)
+        most = min(bytes_per_s, shared_bytes_per_s)
+        under_way = 0 if math.isinf(most) else int(most * round_trip_ms / 2000)
         self.most_queued_bytes = MAX_QUEUED_BYTES + under_way
         for line in (self.up, self.down):
-            line.limit(bytes_per_s)
+            line.limit(bytes_per_s, shared_bytes_per_s)
 
 
 def _line(loop: asyncio.AbstractEventLoop) -> Line:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from running import Service, call
 
 Serve = Callable[[socket.socket], None]
-AS_STARTED = {"round_trip_ms": 0, "bytes_per_s": "unlimited"}
+AS_STARTED = {"round_trip_ms": 0, "bytes_per_s": "unlimited", "shared_bytes_per_s": "unlimited"}
 
 
 class Upstream:

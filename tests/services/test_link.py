@@ -133,21 +133,35 @@ def test_without_upstream_the_client_is_closed(started: Start) -> None:
 # ---- bandwidth ----------------------------------------------------------------------------------
 
 
-def test_each_connection_has_the_limit_to_itself(link: Service, link_upstream: Upstream) -> None:
+@pytest.mark.parametrize(
+    ("limit", "shortest_s", "longest_s"),
+    [
+        # A limit for all of them together would take 2.5 s.
+        ({"bytes_per_s": 800_000}, 0.49, 1.5),
+        ({"bytes_per_s": 1_600_000, "shared_bytes_per_s": 800_000}, 2.4, 3.4),
+    ],
+    ids=["each", "all"],
+)
+def test_each_connection_has_the_limit_to_itself_or_all_share_it(
+    link: Service,
+    link_upstream: Upstream,
+    limit: dict[str, float],
+    shortest_s: float,
+    longest_s: float,
+) -> None:
     def give(connection: socket.socket) -> None:
         connection.sendall(bytes(400_000))
         connection.close()
 
     link_upstream.serve = give
-    change(link, bytes_per_s=800_000)
+    change(link, **limit)
     with contextlib.ExitStack() as opened, ThreadPoolExecutor(5) as readers:
         began_s = time.perf_counter()
         clients = [opened.enter_context(connected(link)) for _ in range(5)]
         received = readers.map(read_all, clients)
         assert [len(data) for data in received] == [400_000] * 5
         took_s = time.perf_counter() - began_s
-    # A limit for all of them together would take 2.5 s.
-    assert 0.49 < took_s < 1.5
+    assert shortest_s < took_s < longest_s
 
 
 def test_when_a_client_goes_in_mid_download_the_upstream_stops_soon(

@@ -107,6 +107,19 @@ def test_a_connection_has_its_limit_whatever_the_others_do(time: Time) -> None:
         assert sender.bytes_between(3 * SECOND, 5 * SECOND) == pytest.approx(600_000, rel=0.02)
 
 
+def test_connections_share_what_all_may_have_evenly_and_none_has_more_than_its_own(
+    time: Time,
+) -> None:
+    time.line.limit(300_000, shared_bytes_per_s=600_000)
+    senders = endless(time, 1)
+    time.run_to(2 * SECOND)
+    senders += endless(time, 5)
+    time.run_to(5 * SECOND)
+    assert senders[0].bytes_between(SECOND, 2 * SECOND) == pytest.approx(300_000, rel=0.02)
+    for sender in senders:
+        assert sender.bytes_between(3 * SECOND, 5 * SECOND) == pytest.approx(200_000, rel=0.03)
+
+
 def test_what_waits_leaves_by_a_new_limit_and_at_once_without_one(time: Time) -> None:
     time.line.limit(1000)
     sender = Sender(time)

@@ -34,8 +34,10 @@ def test_sizes_are_compared_at_the_published_load_only_and_as_bounds() -> None:
     assert size.published_ratio == pytest.approx(63.2 / 301.16)
     assert size.published_bound == "at most"
     assert size in plan(preset="published", rungs="step_0,step_3").contrasts
+    assert size in plan(preset="published", shared_bytes_per_s=39_296_264).contrasts
     for other in ({}, {"preset": "published", "clients": 50},
-                  {"preset": "published", "bytes_per_s": 500_000}):  # fmt: skip
+                  {"preset": "published", "bytes_per_s": 500_000},
+                  {"preset": "published", "shared_bytes_per_s": 50_000_000}):  # fmt: skip
         (contrast_without_size,) = [
             contrast for contrast in plan(**other).contrasts if contrast.name == FIXES
         ]

@@ -20,7 +20,7 @@ from perflab.load.workload import Burst, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
 from perflab.systems.registry.counts import RegistryCounts
-from perflab.systems.registry.rungs import STUDY, Rung, Set, chosen, contrasts, lanes
+from perflab.systems.registry.rungs import RESULTS, STUDY, Rung, Set, chosen, contrasts, lanes
 from perflab.systems.registry.stacks import PATH, model_crc32, stack
 from perflab.trials.experiment import Experiment, Preset
 from perflab.trials.ladders import LadderParameters, treatments_of
@@ -35,6 +35,8 @@ PUBLISHED = {
 }
 # One download by itself takes 31 s at this rate; the study says 30 to 40.
 BYTES_PER_S = 800_000.0
+# What its final table reads in all; sizes may be compared with this limit and without one.
+SHARED_BYTES_PER_S = published_value(STUDY, RESULTS, "optimised", "throughput_bytes")
 # A body is recorded at this many points for the waterfall.
 POINTS = 24
 # Shares of the time over the link alone: how long probes go on, and when a trial fails.
@@ -86,6 +88,11 @@ class DownloadParameters(LadderParameters):
         default=BYTES_PER_S,
         description="bytes per second of each connection between service and store, or unlimited",
     )
+    shared_bytes_per_s: BytesPerS = Field(
+        default="unlimited",
+        description="bytes per second of all these connections together, or unlimited; the study's "
+        f"final table has {SHARED_BYTES_PER_S:,.0f}",
+    )
     round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the store, in ms"
     )
@@ -99,6 +106,12 @@ class DownloadParameters(LadderParameters):
         numbers = {name: published_value(STUDY, *place) for name, place in PUBLISHED.items()}
         counts = ("models", "model_bytes", "clients")
         return {name: int(value) if name in counts else value for name, value in numbers.items()}
+
+    def differences(self, **levels: Any) -> list[str]:
+        """Return the differences from the study; its link may have the shared limit or none."""
+        if self.shared_bytes_per_s == SHARED_BYTES_PER_S:
+            levels = {"shared_bytes_per_s": "unlimited", **levels}
+        return super().differences(**levels)
 
     def offered(self) -> Mapping[str, Rung]:
         """Return every rung of the chosen sets, by name."""
@@ -148,7 +161,7 @@ def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
         rung.settings,
         model_bytes=parameters.model_bytes,
         models=parameters.models,
-        link=Link(round_trip_ms=parameters.round_trip_ms, bytes_per_s=parameters.bytes_per_s),
+        link=Link.model_validate(parameters.model_dump(include=set(Link.model_fields))),
         # A rung with the load from inside would else meet the queue of the same rung from outside.
         apart="" if rung.load_from == "outside" else rung.load_from,
     )
@@ -204,12 +217,15 @@ def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
 
 def link_s(parameters: DownloadParameters, rung: Rung) -> float:
     """Return how long all downloads of a rung take over the link alone, if no client gives up."""
-    if parameters.bytes_per_s == "unlimited":
-        return 0.0
     downloads = clients(parameters, rung)
     # Python counts the cores of the machine, not those that a process may use.
     at_a_time = lanes(rung, os.cpu_count() or 1) or downloads
-    return math.ceil(downloads / at_a_time) * parameters.model_bytes / parameters.bytes_per_s
+    each, shared = (
+        math.inf if rate == "unlimited" else rate
+        for rate in (parameters.bytes_per_s, parameters.shared_bytes_per_s)
+    )
+    rate = min(each, shared / at_a_time)
+    return math.ceil(downloads / at_a_time) * parameters.model_bytes / rate
 
 
 def longest_s(parameters: DownloadParameters, rung: Rung) -> float:
