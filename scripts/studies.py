@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from perflab.analysis.answers import YES
+from perflab.analysis.answers import NOT_DECIDED, YES
 from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
@@ -80,22 +80,38 @@ def claims_of(run: Run) -> Iterator[Claim]:
 def body(claims: Sequence[tuple[Run, Claim]]) -> str:
     """Return a region: a table of claims, and where they were measured.
 
-    Where later runs of an experiment give a claim the same answer, beside the same of the study,
-    they are named, and the numbers are those of the first.
+    An experiment has a row for each claim and size of the study. A run that compares no size is
+    left out where another does. Numbers are those of the first run with an answer; later ones with
+    the same answer are only named.
     """
-    told: dict[tuple[str, ...], tuple[Claim, list[str]]] = {}
+    told: dict[tuple[str, str], list[tuple[str, Claim]]] = {}
     for run, claim in claims:
-        (question, study, text, _), experiment = claim, run.record.experiment
-        word = text.partition(":")[0]
-        _, names = told.setdefault((experiment, question, study, word), (claim, []))
-        names.append(run.run_id.rpartition("-")[2])
-    rows = [
-        (*claim, f"{experiment} {', '.join(names)}")
-        for (experiment, *_), (claim, names) in told.items()
-    ]
+        name = run.run_id.rpartition("-")[2]
+        told.setdefault((run.record.experiment, claim[0]), []).append((name, claim))
+    rows = []
+    for (experiment, question), found in told.items():
+        sizes = dict.fromkeys(study for _, (_, study, _, _) in found)
+        for study in [size for size in sizes if size != DIRECTION] or sizes:
+            here, n, names = _of_runs([item for item in found if item[1][1] == study])
+            rows.append((question, study, here, n, f"{experiment} {names}"))
     runs = {run.run_id: run for run, _ in claims}
     table = to_markdown(pd.DataFrame(rows, columns=list(COLUMNS)))
     return f"{table}\n{measured_where([*runs.values()])}\n"
+
+
+def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
+    """Return what runs answer to a claim, with n, and their names; what decides stands first."""
+    by_answer: dict[str, list[tuple[str, Claim]]] = {}
+    for name, claim in found:
+        by_answer.setdefault(claim[2].partition(":")[0], []).append((name, claim))
+    order = sorted(by_answer, key=lambda answer: answer == NOT_DECIDED)
+    texts, names = [], []
+    for answer in order:
+        those = ", ".join(name for name, _ in by_answer[answer])
+        undecided = answer == NOT_DECIDED and len(order) > 1
+        texts.append(f"{answer} in {those}" if undecided else by_answer[answer][0][1][2])
+        names.append(those)
+    return "; ".join(texts), by_answer[order[0]][0][1][3], ", ".join(names)
 
 
 def ledger_path() -> Path:
