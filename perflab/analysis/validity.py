@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import pandas as pd
@@ -14,7 +15,7 @@ from perflab.recordings.responses import MAX_CLIENT_SHARE, at_least_column, clie
 from perflab.recordings.schema import TrialState, is_imported
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.statistics.in_words import counted
-from perflab.statistics.quantiles import across_trials
+from perflab.statistics.quantiles import Estimate, across_trials
 
 
 def summary_table(run: Run) -> pd.DataFrame:
@@ -78,27 +79,28 @@ def measures(run: Run, response: str) -> bool:
 
 
 def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
-    """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``.
-
-    Where more than a tenth of a value may be the client's own, the interval holds it without that
-    part, too. If a trial has only a lower bound, there is no typical value but a ``_low``.
-    """
+    """Return :func:`typical_value` of columns, each with ``_low``, ``_high`` (95%) and ``_n``."""
     row: dict[str, Any] = {}
     for name in names:
-        least = least_value(valid, name)
-        if not math.isnan(least):
-            row |= {name: math.nan, f"{name}_low": least, f"{name}_high": math.nan}
-            row[f"{name}_n"] = len(valid)
-            continue
-        estimate = across_trials(valid[name].to_numpy(float))
-        less = across_trials(_without_client(valid, name).to_numpy(float))
-        row |= {
-            name: estimate.value,
-            f"{name}_low": min(estimate.low, less.low),
-            f"{name}_high": max(estimate.high, less.high),
-            f"{name}_n": estimate.n,
-        }
+        found = typical_value(valid, name)
+        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+        row[f"{name}_n"] = found.n
     return row
+
+
+def typical_value(valid: pd.DataFrame, name: str) -> Estimate:
+    """Return the typical value of a response over trials, with its 95% interval.
+
+    Where more than a tenth of a value may be the client's own, the interval holds it without that
+    part, too. If a trial has only a lower bound, the value is NaN and ``low`` is that bound.
+    """
+    least = least_value(valid, name)
+    if not math.isnan(least):
+        return Estimate(math.nan, least, math.nan, len(valid), supported=False, method="bound")
+    estimate = across_trials(valid[name].to_numpy(float))
+    less = across_trials(_without_client(valid, name).to_numpy(float))
+    low, high = min(estimate.low, less.low), max(estimate.high, less.high)
+    return replace(estimate, low=low, high=high)
 
 
 def _without_client(valid: pd.DataFrame, name: str) -> pd.Series[float]:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.validity import typical_value
 from perflab.figures.theme import Look, compared_pairs, looks_of
 from perflab.recordings import Run
 from perflab.statistics.in_words import number
-from perflab.statistics.quantiles import Estimate, across_trials
+from perflab.statistics.quantiles import Estimate
 
 
 def footer(run: Run) -> str:
@@ -107,12 +108,12 @@ def typical_rows(run: Run, response: str) -> pd.DataFrame:
     """Return the typical value of a response over the valid trials, a row per treatment.
 
     Columns: treatment, what (the statistic), value, low, high (95%, NaN if n is too small), n
-    (trials). Treatments without a value have no row.
+    (trials). Treatments without a value have no row, also where a trial has only a bound.
     """
     valid = run.valid_trials()
     groups = valid.groupby("treatment", sort=False) if response in valid else ()
     rows = [
-        {"treatment": str(name), **estimate_row(across_trials(trials[response].to_numpy(float)))}
+        {"treatment": str(name), **estimate_row(typical_value(trials, response))}
         for name, trials in groups
     ]
     table = pd.DataFrame(rows, columns=["treatment", "what", "value", "low", "high", "n"])

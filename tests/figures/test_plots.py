@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from matplotlib.lines import Line2D
 import perflab
 from perflab.analysis.profiles import function_shares
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
+from perflab.figures.origin import typical_rows
 from perflab.figures.plots import latency
 from perflab.figures.plots.cpu import SHOWN
 from perflab.figures.plots.latency import time_breakdown_view
+from perflab.figures.plots.rates import rate_table
 from perflab.figures.plots.throughput import throughput_view
 from perflab.figures.theme import luminance
 from perflab.figures.view import OTHER_LOAD, SAME_LOAD
@@ -63,6 +66,26 @@ def test_only_percentiles_that_every_trial_supports_are_marked(tmp_path, request
     marks = table[table["curve"] == "median of trials"]
     for _, rows in marks.groupby("treatment"):
         assert list(rows["share_done"]) == marked
+
+
+def test_where_one_trial_has_only_a_bound_no_figure_marks_a_typical_value_of_the_others(
+    tmp_path, monkeypatch
+) -> None:
+    cut, whole = (
+        Planted({"service": name, "rate": "100"}, label=f"{name}, 100/s")
+        for name in ("cut", "whole")
+    )
+    run = write_run(tmp_path, treatments=[cut, whole], contrasts=[])
+    trials = run.trials()
+    first = trials.index[trials["treatment"] == cut.name][0]
+    trials.loc[first, ["p95_ms", "p95_at_least_ms"]] = [math.nan, 300.0]
+    monkeypatch.setattr(Run, "trials", lambda _: trials.copy())
+    assert list(typical_rows(run, "p95_ms")["treatment"]) == [whole.name]
+    rates = rate_table(run, {"p95_ms": "p95"})
+    assert set(rates.loc[rates["what"] == "median", "series"]) == {"whole"}
+    ecdf = LATENCY_ECDF.table(run)
+    marks = ecdf[(ecdf["curve"] == "median of trials") & (ecdf["share_done"] == 0.95)]
+    assert list(marks["treatment"]) == [whole.name]
 
 
 def lines_of(figure: Figure, gid: str) -> list[Line2D]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.time_parts import decompose, mean_responses, part_words
+from perflab.analysis.validity import least_value
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
     Axis,
@@ -100,7 +101,9 @@ def _marks(run: Run, treatments: list[str]) -> pd.DataFrame:
         rows += [
             {"treatment": name, "curve": MARKS, "share_done": share, "response_ms": ms}
             for share, column in MARKED.items()
-            if answered >= smallest_n(share) and np.isfinite(ms := float(group[column].median()))
+            if answered >= smallest_n(share)
+            and np.isfinite(ms := float(group[column].median()))
+            and np.isnan(least_value(group, column))
         ]
     return pd.DataFrame(rows, columns=ECDF_COLUMNS)
 

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from perflab.analysis.validity import typical_value
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points
 from perflab.figures.origin import TYPICAL, Page, estimate_row, trials_shown
 from perflab.figures.theme import Look, appearance
 from perflab.figures.view import View, varies
 from perflab.recordings import Run
-from perflab.statistics.quantiles import across_trials
 
 RATE, TRIAL = "rate", "trial"
 # An interval may reach this many times beyond the trials.
@@ -46,11 +47,11 @@ def _of_response(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
     points = trials.assign(response=response, value=trials[response].astype(float)).dropna(
         subset=["value"]
     )
-    valid = points[points["state"] == "valid"]
+    valid = trials[trials["state"] == "valid"]
     typical = [
-        {"series": series, "rate": rate, **estimate_row(across_trials(group["value"].to_numpy()))}
+        {"series": series, "rate": rate, **estimate_row(found)}
         for (series, rate), group in valid.groupby(["series", "rate"], sort=False)
-        if len(group) > 1
+        if (found := typical_value(group, response)).n > 1 and np.isfinite(found.value)
     ]
     return [points, pd.DataFrame(typical).assign(response=response)]
 
