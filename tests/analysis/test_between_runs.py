@@ -165,12 +165,6 @@ def test_two_loads_on_a_side_decide_nothing(sides: Sides, monkeypatch: pytest.Mo
     assert set(compare_runs([a], [b]).table["verdict"]) == {"unclear: fewer than 3 on a side"}
 
 
-def test_a_run_counts_once(sides: Sides) -> None:
-    (a, *_), _ = sides
-    (text,) = compare_runs([a], [a]).obstacles
-    assert "is given 2 times" in text
-
-
 def test_runs_of_different_experiments_backends_or_parameters_are_not_compared(
     sides: Sides,
 ) -> None:

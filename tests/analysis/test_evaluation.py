@@ -10,21 +10,9 @@ import pytest
 from perflab.analysis.decision import Kind, decide
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import sentence
-from perflab.analysis.validity import summary_table
 from perflab.analysis.verdict import judge
-from perflab.recordings import ContrastPair, Remark, Run, RunWriter
-from tests.support.findings import findings_table
+from perflab.recordings import ContrastPair, Run, RunWriter
 from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
-
-EVERY = [(block, index) for block in range(6) for index in range(2)]
-
-
-def test_the_planted_ratio_is_found_and_reproduced(tmp_path) -> None:
-    (finding,) = evaluate(write_run(tmp_path))
-    assert finding.effect is not None
-    assert finding.effect.low < 1.6 < finding.effect.high
-    assert str(finding.verdict) == "reproduced"
-    assert finding.effect.n == 6
 
 
 def test_findings_are_computed_once_for_a_run_and_again_for_one_that_is_opened_again(
@@ -56,17 +44,6 @@ def test_invalid_failed_and_superseded_trials_do_not_count(tmp_path) -> None:
     assert "3 blocks left out" in sentence(finding)
 
 
-@pytest.mark.parametrize(("blocks", "failed"), [(6, EVERY), (1, [(0, 1)])])
-def test_without_a_complete_block_it_is_undecided(tmp_path, blocks, failed) -> None:
-    (finding,) = evaluate(write_run(tmp_path, blocks=blocks, failed=failed))
-    assert finding.effect is None
-    assert str(finding.verdict) == "undecided"
-    row = findings_table([finding]).iloc[0]
-    assert row["n"] == 0
-    assert math.isnan(row["measured"])
-    assert "nothing to compare" in sentence(finding)
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -80,14 +57,6 @@ def test_a_contrast_of_a_missing_response_or_treatment_says_so(tmp_path, changes
     (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
     assert str(finding.verdict) == "undecided"
     assert words in finding.verdict.reason
-
-
-def test_a_claim_that_is_not_testable_is_named_and_not_measured(tmp_path) -> None:
-    contrast = contrast_of(*ON_AND_OFF[::-1], not_testable="needs four cores")
-    (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
-    assert finding.effect is None
-    assert sentence(finding).startswith("Not testable here")
-    assert "Needs four cores." in sentence(finding)
 
 
 def test_a_difference_is_measured_in_the_unit_of_its_response(tmp_path) -> None:
@@ -105,9 +74,6 @@ def test_a_difference_is_measured_in_the_unit_of_its_response(tmp_path) -> None:
     assert finding.effect.by_block == pytest.approx(differences.dropna().tolist())
     assert finding.effect.low < finding.effect.estimate < finding.effect.high
     assert (finding.left_out, finding.decision) == (1, None)
-    row = findings_table([finding]).iloc[0]
-    assert (row["response"], row["published"]) == ("throughput_rps, difference", "200")
-    assert "Measured difference of throughput" in sentence(finding)
 
 
 FOUR = tuple(
@@ -182,44 +148,3 @@ def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> N
     assert math.isnan(set_by_load.p_adjusted)
     assert set_by_load.decision is None
     assert "the load was made from it" in sentence(set_by_load)
-
-
-def test_the_summary_counts_trials_by_state(tmp_path) -> None:
-    run = write_run(tmp_path, invalid=[(0, 0)], failed=[(1, 1), (2, 1)])
-    table = summary_table(run)
-    assert list(table["treatment"]) == [treatment.name for treatment in run.record.treatments]
-    assert table[["valid", "invalid", "failed"]].to_numpy().tolist() == [[5, 1, 0], [4, 0, 2]]
-    assert list(table["requests"]) == [2000, 1600]
-    assert (table["throughput_rps_low"] < table["throughput_rps"]).all()
-    assert list(table["p99_ms_n"]) == [5, 4]
-    assert (table["flush_p50_us_min"] <= table["flush_p50_us_max"]).all()
-
-
-CUT = "{cut} requests were cut off before their end, and could move what is given as a bound: "
-CUT += "mean >= 12 ms"
-OWN = "more than a tenth may be the client's own time: of p99 of 1.2 ms up to 0.3 ms; marked ~"
-
-
-def test_a_number_that_no_trial_has_is_absent_with_the_reason(tmp_path) -> None:
-    claim = contrast_of(*reversed(ON_AND_OFF), response="mean_ms", published_ratio=0.6,
-                        published_direction="smaller")  # fmt: skip
-    run = write_run(tmp_path, requests=40, contrasts=[claim])
-    trials = run.trials()
-    for place in trials.index[trials["treatment"] == ON_AND_OFF[0].name]:
-        cut = Remark(code="load.censored", text=CUT.format(cut=20 + trials.at[place, "block"]))
-        own = Remark(code="generator.client_time", text=OWN)
-        trials.at[place, "mean_ms"], trials.at[place, "warnings"] = math.nan, [cut, own]
-    run.trials = run.valid_trials = lambda: trials
-    (finding,) = evaluate(run)
-    assert finding.effect is None
-    why = (
-        "no mean response time from 6 of 12 valid trials: 20 to 25 requests were cut off before "
-        "their end"
-    )
-    assert why in finding.absent
-    assert "(6 trials)" in finding.absent
-    assert why.removeprefix("no") in sentence(finding)
-    # A warning about the p99 does not concern the mean.
-    assert "a tenth" not in sentence(finding)
-    (row,) = findings_table([finding]).to_dict("records")
-    assert why in row["left out"]

@@ -18,13 +18,11 @@ from perflab.analysis.users_elsewhere import (
     SERVER,
     WINDOWS,
     counts_between,
-    event_name,
     fixed_users,
     has_waits,
     in_flight,
     in_flight_varies,
     wait_shares,
-    waits_for_flush,
 )
 from perflab.recordings import Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
@@ -155,11 +153,3 @@ def test_a_database_without_an_active_backend_has_no_share(tmp_path: Path) -> No
     run = waiting(tmp_path, ("idle", "Client", "ClientRead", 30))
     assert has_waits(run)
     assert wait_shares(run).empty
-
-
-def test_events_have_the_same_name_in_all_versions_and_those_of_a_flush_are_known() -> None:
-    assert event_name("IO", "WALSync") == event_name("IO", "WalSync")
-    flush = [("IO", "WalSync"), ("LWLock", "WALWrite")]
-    assert all(waits_for_flush(event_name(*event)) for event in flush)
-    assert not waits_for_flush(event_name("Client", "ClientRead"))
-    assert not waits_for_flush(event_name("", ""))

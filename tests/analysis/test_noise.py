@@ -8,20 +8,13 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.answers import answers_of
-from perflab.analysis.noise import noise_flags, noise_report
+from perflab.analysis.noise import noise_flags
 from perflab.analysis.validity import validity_table
 from perflab.recordings import Reason, Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.reports.answer_page import answer_page
 from perflab.reports.methods import first_said
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
-
-
-def test_trials_that_do_not_count_are_flagged(tmp_path) -> None:
-    run = write_run(tmp_path, invalid=[(0, 0), (1, 1)], failed=[(2, 0)])
-    table = noise_report(run).set_index("what")
-    assert table.at["trials that do not count", "value"] == "3 of 12"
-    assert table.at["trials that do not count", "flag"]
 
 
 def test_flags_have_a_few_words_with_their_numbers(tmp_path) -> None:

@@ -11,9 +11,8 @@ import pytest
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
-from perflab.reports.duels import variant_sentences
-from tests.support.simulations.drift import Drift, held, scopes
-from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
+from tests.support.simulations.drift import Drift, held
+from tests.support.synthetic import write_run
 
 SETS = 300
 
@@ -27,16 +26,6 @@ def test_intervals_hold_the_loads_ratio_and_extended_ones_that_of_its_end(
     # Three standard errors of so few sets below 95%.
     assert holds.load.hits / SETS > 0.91
     assert holds.end.hits / SETS > 0.95
-
-
-def test_a_drift_of_both_sides_cancels_and_one_of_one_side_limits_the_scope() -> None:
-    told = {
-        drift: scopes(np.random.default_rng(5), 60, 12, drift, 1.1)
-        for drift in (Drift(0.2, 0.2), Drift(0.1))
-    }
-    assert told[Drift(0.2, 0.2)][ALSO_AT_THE_END] > 50
-    assert told[Drift(0.1)][THIS_LOAD_ONLY] > 40
-    assert told[Drift(0.1)][ALSO_AT_THE_END] == 0
 
 
 def finding_of(root: Path, drifts: list[list[float]], **words: Any) -> Finding:
@@ -74,20 +63,3 @@ def test_the_scope_follows_from_the_drift_of_the_ratio_alone(
         without.verdict,
     )
     assert scope in sentence(finding)
-
-
-def test_a_claim_that_is_not_decided_has_no_scope(tmp_path: Path) -> None:
-    finding = finding_of(tmp_path, [[0.0] * 6, [0.0] * 6], noise=2.0)
-    assert finding.effect is not None
-    assert finding.scope == ""
-
-
-def test_compared_variants_name_the_scope(tmp_path: Path) -> None:
-    old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, 1.6)
-    contrasts = [
-        contrast_of(new, old, name=response, response=response, **UNPUBLISHED)
-        for response in ("mean_ms", "throughput_rps")
-    ]
-    drifts = {0: [0.0] * 6, 1: AWAY}
-    run = write_run(tmp_path, treatments=(old, new), contrasts=contrasts, drifts=drifts)
-    assert f"{THIS_LOAD_ONLY}; the ratio moved by -50%" in "\n".join(variant_sentences(run))

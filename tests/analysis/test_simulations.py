@@ -12,7 +12,6 @@ import pytest
 from perflab.analysis.decision import PEEKING, Kind, decide
 from perflab.analysis.verdict import Outcome
 from perflab.paths import project_root
-from perflab.statistics.comparison import effect_of
 from tests.statistics.paired import compare
 from tests.support.simulations import verdicts
 from tests.support.simulations.differences import (
@@ -46,15 +45,6 @@ def test_equivalence_is_claimed_wrongly_in_no_more_than_one_of_twenty() -> None:
         decide(compare(*run(random, 10, 1.0, 0.01))).kind is Kind.EQUIVALENT for _ in range(100)
     )
     assert right >= 95
-
-
-def test_an_undecided_comparison_says_how_many_blocks_would_decide_it() -> None:
-    decision = decide(effect_of(pd.Series([0.10, -0.06, 0.12, -0.02, 0.05, 0.01])))
-    assert decision.kind is Kind.UNDECIDED
-    least, most = decision.blocks
-    assert 6 < least < most
-    words = f"a fresh run of {least} to {most} blocks would decide it"
-    assert decision.text == f"{words}, if the difference is the one seen (6 so far)"
 
 
 @pytest.mark.parametrize(

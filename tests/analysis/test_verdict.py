@@ -146,12 +146,6 @@ def test_a_direction_needs_the_p_value_adjusted_for_the_claims_of_the_run(
     assert words in verdict.reason
 
 
-def test_a_claim_that_the_machine_cannot_test_is_not_judged() -> None:
-    verdict = judge(effect(1.5, 1.6, 1.7), contrast(1.6, not_testable="needs four cores"))
-    assert str(verdict) == "not testable here"
-    assert verdict.reason == "needs four cores"
-
-
 @pytest.mark.parametrize("measured", [effect(1.5, 1.6, 1.7), None])
 def test_what_the_load_sets_is_never_found(measured) -> None:
     verdict = judge(measured, contrast(1.6, set_by_load="the load was made from it"))

@@ -66,6 +66,7 @@ def test_one_run_each_fails_no_pipeline(perflab: Type, data: Path) -> None:
     # A run cannot be compared with itself.
     text = perflab(data, "compare", "first", "first", "--fail-on", "1.1", code=4)
     assert "not comparable" in text
+    assert "is given 2 times" in text
 
 
 def test_a_factor_below_one_is_refused(perflab: Type, data: Path) -> None:

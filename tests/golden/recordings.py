@@ -21,12 +21,13 @@ import numpy as np
 
 from perflab.host.placing import placement
 from perflab.load.checks.trend import DRIFTING
-from perflab.recordings import Contrast, Run, RunRecord, RunWriter, trial_id
+from perflab.recordings import Contrast, Run, RunRecord, RunWriter
 from perflab.recordings.responses import at_least_column, drift_column
 from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.summary import identity_columns
 from tests.golden.planted_tables import tables_of
 from tests.support.synthetic import BUSY, DIED
 
@@ -214,19 +215,13 @@ def plan_of(case: Case, blocks: int) -> RunPlan:
 
 # A planted run need not survive a crash of the machine.
 @patch("os.fsync", new=lambda _: None)
-def write_recording(root: Path, name: str, swapped: bool = False) -> Run:
-    """Write one recording of ``NAMES``.
-
-    Parameters
-    ----------
-    swapped : bool
-        What was planted in the first claim's two sides changes places.
-    """
+def write_recording(root: Path, name: str) -> Run:
+    """Write one recording of ``NAMES``."""
     case_name, _, story_name = name.partition("/")
     case, story = CASES[case_name], STORIES[story_name]
     plan = plan_of(case, story.blocks)
     writer = RunWriter.create(root, _record(plan, name.replace("/", "-")))
-    for row, tables in _trials(plan, case, story, writer.record, swapped):
+    for row, tables in _trials(plan, case, story, writer.record):
         writer.commit_trial(
             row, tables.pop("requests", None), tables.pop("samples", None), **tables
         )
@@ -250,14 +245,12 @@ def _record(plan: RunPlan, name: str) -> RunRecord:
 
 
 def _trials(
-    plan: RunPlan, case: Case, story: Story, record: RunRecord, swapped: bool
+    plan: RunPlan, case: Case, story: Story, record: RunRecord
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the row and the tables of every trial."""
     rng = np.random.default_rng(zlib.crc32(record.run_id.encode()))
     drifting = np.random.default_rng(1)
     planted = _planted(plan, story.sign, record)
-    if swapped:
-        _swap(planted, plan.contrasts[0], record)
     refused, cut_off = (
         set(record.selected(dict(levels))) if story.is_spoiled and levels else set()
         for levels in (case.refused, case.cut_off)
@@ -267,7 +260,7 @@ def _trials(
         shared = float(rng.normal(0, 0.1))
         for position, name in enumerate(order):
             treatment = plan.treatment(name)
-            row = _identity(block, position, treatment)
+            row = identity_columns(block, position, 0, name, treatment.levels)
             place = [each.name for each in plan.treatments].index(name)
             state, reason = bad.get((block, place), ("valid", None))
             state, reason = ("invalid", BUSY) if name in refused else (state, reason)
@@ -290,14 +283,6 @@ def _trials(
                 )
             has_tables = story.has_tables and state != "failed"
             yield (row if state == "failed" else columns | row), (tables if has_tables else {})
-
-
-def _identity(block: int, position: int, treatment: Treatment) -> dict[str, Any]:
-    return {
-        "trial_id": trial_id(block, position, 0), "block": block, "position": position,
-        "attempt": 0, "treatment": treatment.name,
-        **{f"factor_{name}": level for name, level in treatment.levels.items()},
-    }  # fmt: skip
 
 
 def _planted(plan: RunPlan, sign: float, record: RunRecord) -> dict[str, dict[str, float]]:
@@ -335,11 +320,6 @@ def _size(contrast: Contrast, sign: float) -> float:
     if contrast.published_direction == "none":
         return 0.0 if sign > 0 else EFFECT
     return -EFFECT if contrast.published_direction == "smaller" else EFFECT
-
-
-def _swap(planted: dict[str, dict[str, float]], contrast: Contrast, record: RunRecord) -> None:
-    (one, *_), (other, *_) = map(record.selected, (contrast.numerator, contrast.denominator))
-    planted[one], planted[other] = planted[other], planted[one]
 
 
 def _undeclared(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perflab import systems
-from tests.golden.outputs import EXPECTED, difference, findings_of, outputs_of
+from tests.golden.outputs import EXPECTED, difference, outputs_of
 from tests.golden.recordings import CASES, NAMES, write_recording
 
 ANEW = "'python -m tests.golden.write' writes it anew; CONTRIBUTING.md says when that may be"
@@ -45,14 +45,6 @@ def test_a_recording_says_what_it_said(name: str, tmp_path: Path) -> None:
     assert sorted(found) == sorted(path.name for path in folder.iterdir()), ANEW
     moved = {file: difference((folder / file).read_text(), text) for file, text in found.items()}
     assert {file: text for file, text in moved.items() if text} == {}, ANEW
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_two_treatments_in_each_others_place_are_seen(case: str, tmp_path: Path) -> None:
-    name = f"{case}/{CASES[case].stories[-1]}"
-    name = f"{case}/against" if "against" in CASES[case].stories else name
-    swapped = findings_of(write_recording(tmp_path, name, swapped=True))
-    assert difference((EXPECTED / name / "findings.csv").read_text(), swapped)
 
 
 @pytest.mark.parametrize("experiment", sorted(SHIPPED))

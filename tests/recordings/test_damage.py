@@ -137,9 +137,8 @@ ANYTHING = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    run = write_run(tmp_path_factory.mktemp("runs"), blocks=2, requests=20)
-    read: dict[str, Any] = json.loads(run.record.model_dump_json())
+def words(whole: Run) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(whole.record.model_dump_json())
     return read
 
 

@@ -32,20 +32,6 @@ def test_every_table_is_tidy(study) -> None:
     assert not table.duplicated(["place", "scenario", "measure"]).any()
 
 
-@pytest.mark.parametrize(
-    ("study", "place", "scenario", "measure", "value"),
-    [
-        ("inference", "results table", "ONNX, no DB", "throughput", 1087),
-        ("registry", "results table", "baseline", "p99_latency", 301_075.44),
-        ("metricstream", "expected, phase 7", "keep-alive", "throughput_high", 5000),
-        ("llm_proxy", "results table", "new", "failure_rate", 55.5),
-        ("chat", "published results", "JSON, with login", "p99_latency", 2162),
-    ],
-)
-def test_spot_values_are_the_studies_own(study, place, scenario, measure, value) -> None:
-    assert published_value(study, place, scenario, measure) == value
-
-
 def test_claims_have_unique_names_in_known_studies() -> None:
     table = claims()
     assert set(table["study"]) == set(STUDIES)

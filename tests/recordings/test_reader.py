@@ -19,15 +19,6 @@ def run(tmp_path) -> Run:
     return write_run(tmp_path, blocks=2, requests=60, invalid=[(0, 0)], failed=[(1, 1)])
 
 
-def test_tables_carry_trial_treatment_and_block(run) -> None:
-    everything = list(run.trials()["trial_id"])
-    for table in (run.requests(trial_ids=everything), run.table("samples"), run.table("waits")):
-        assert {"trial_id", "treatment", "block"} <= set(table.columns)
-        assert len(table) > 0
-    joined = run.requests(trial_ids=everything).merge(run.trials(), on="trial_id")
-    assert (joined["treatment_x"] == joined["treatment_y"]).all()
-
-
 def test_what_does_not_count_must_be_asked_for(run) -> None:
     valid = set(run.valid_trials()["trial_id"])
     assert len(valid) == 2
@@ -125,12 +116,6 @@ def test_runs_that_asked_something_else_do_not_supersede_each_other(tmp_path: Pa
     changed(written(tmp_path, 4, blocks=1), environment={"machine": {"cpu": "another"}})
     written(tmp_path, 5, blocks=1, experiment="beta")
     assert len(chosen(tmp_path)) == 5
-
-
-def test_runs_that_did_not_finish_are_not_judged(tmp_path: Path) -> None:
-    written(tmp_path, 1, blocks=1)
-    written(tmp_path, 2, blocks=3, state="interrupted")
-    assert chosen(tmp_path) == [("20260101-alpha", 1)]
 
 
 @pytest.mark.parametrize("state", ["running", "interrupted", "failed"])

@@ -19,16 +19,15 @@ from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, is_reference, pack, reference_runs
 from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, Entry, ledger, reference_table, shown_ledger
-from perflab.systems import experiment
 from tests.support.synthetic import write_run
+from tests.systems.planned import plan_of
 
 NAME = "synchronous_commit"
 
 
 def measured(root: Path, run_id: str, blocks: int = 8) -> Run:
     """Return a run of today's experiment with planted values."""
-    chosen = experiment(NAME)
-    plan = chosen.plan(chosen.check({"seed": 1, "blocks": blocks}))
+    plan = plan_of(NAME, seed=1, blocks=blocks)
     return write_run(
         root, run_id=run_id, requests=40, noise=0.01, blocks=blocks, contrasts=plan.contrasts,
         parameters=plan.parameters,

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError
-from perflab.recordings import Reason, Remark, Run, RunWriter, fault, new_run_id, trial_id
+from perflab.recordings import Reason, Run, RunWriter, fault, new_run_id, trial_id
 from tests.support.synthetic import write_run
 
 FIRST = ["b000-p00-a0"]
@@ -78,16 +78,6 @@ def test_a_row_that_contradicts_itself_is_refused(writer, model, changes, words)
         writer.commit_trial(row_of(model, **changes), None, None)
 
 
-def test_an_aborted_commit_is_invisible_and_removed_on_reopen(writer, model) -> None:
-    commit(writer, model)
-    leftover = writer.path / "trials" / ".tmp-b001-p00-a0"
-    leftover.mkdir()
-    (leftover / "trial.parquet").write_bytes(b"half")
-    assert len(Run(writer.path).trials()) == 1
-    RunWriter.reopen(writer.path)
-    assert not leftover.exists()
-
-
 def test_an_update_that_fails_leaves_the_old_record(writer, monkeypatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -130,14 +120,6 @@ def committed(root: Path, **row: object) -> Run:
     values = {**identity, "treatment": treatment, "state": "invalid", **row}
     writer.commit_trial(values, None, None)
     return Run(writer.path)
-
-
-def test_reasons_and_warnings_are_read_back_as_models(tmp_path: Path) -> None:
-    warning = Remark(code="profiler.unseen", text="too short to be seen")
-    run = committed(tmp_path, reasons=[LATE, SLEPT, LOST], warnings=[warning])
-    trial = run.trials().iloc[0]
-    assert trial["reasons"] == [LATE, SLEPT, LOST]
-    assert trial["warnings"] == [warning]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ CUT = (
     "5 requests were cut off before their end, and could move what is given as a bound: "
     "mean >= 9 ms"
 )
+# A warning about the p99 does not concern the mean.
+OF_P99 = Remark(code="generator.client_time", text="more than a tenth of the p99 of 1.2 ms")
 WHY = f"no mean response time from 6 of 12 valid trials: {CUT} (6 trials)"
 
 
@@ -63,7 +65,7 @@ def cut_off(tmp_path_factory: pytest.TempPathFactory) -> Run:
         if str(values["treatment"]).endswith("=on"):
             values |= {
                 "mean_ms": float("nan"),
-                "warnings": [Remark(code="load.censored", text=CUT)],
+                "warnings": [Remark(code="load.censored", text=CUT), OF_P99],
             }
         trial = str(values["trial_id"])
         writer.commit_trial(values, model.requests(stage=None, trial_ids=[trial]), None)
@@ -75,6 +77,7 @@ def test_where_a_claim_has_no_number_every_view_of_it_says_why(cut_off: Run) -> 
     assert WHY in plain(shown_findings(cut_off)._repr_html_())
     text = section_text(cut_off)
     assert text.count(WHY.removeprefix("no ")) == 2
+    assert "a tenth" not in text
     figure = picture(EFFECT, cut_off)
     assert WHY in one_line(figure)
     assert not overlapping(figure)

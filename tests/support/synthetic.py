@@ -25,9 +25,9 @@ from perflab.recordings import (
     RunRecord,
     RunWriter,
     TreatmentRecord,
-    trial_id,
 )
 from perflab.recordings.responses import at_least_column, drift_column
+from perflab.trials.summary import identity_columns
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -232,12 +232,7 @@ def _record(
 
 def _identity(block: int, position: int, planted: Planted) -> dict[str, Any]:
     return {
-        "trial_id": trial_id(block, position, 0),
-        "block": block,
-        "position": position,
-        "attempt": 0,
-        "treatment": planted.name,
-        **{f"factor_{factor}": level for factor, level in planted.levels.items()},
+        **identity_columns(block, position, 0, planted.name, planted.levels),
         "started_at": f"2026-01-02T03:{block % 60:02d}:{position % 60:02d}Z",
         "state": "valid",
         "reasons": [],

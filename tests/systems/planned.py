@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from perflab.host.placing import placement
-from perflab.recordings import Run, RunWriter, trial_id
+from perflab.recordings import Run, RunWriter
 from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.summary import identity_columns
 
 
 def plan_of(name: str, **parameters: Any) -> RunPlan:
@@ -38,12 +39,8 @@ def write_planned(root: Path, name: str, plant: Plant, cores: int = 2, **paramet
     for block in range(parameters["blocks"]):
         for position, treatment in enumerate(plan.treatments):
             columns, requests, tables = plant(treatment, block, position)
-            row = {
-                "trial_id": trial_id(block, position, 0), "block": block, "position": position,
-                "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
-                **{f"factor_{factor}": level for factor, level in treatment.levels.items()},
-                **columns,
-            }  # fmt: skip
+            identity = identity_columns(block, position, 0, treatment.name, treatment.levels)
+            row = {**identity, "state": "valid", "reasons": [], **columns}
             writer.commit_trial(row, requests, None, **tables)
     writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
     return Run(writer.path)

@@ -45,17 +45,14 @@ def test_a_rung_of_another_set_is_refused_and_the_known_ones_are_listed() -> Non
 
 def plans(name: str) -> list[RunPlan]:
     """Return the default plan, and one with all sets or rungs."""
-    chosen_experiment = systems.experiment(name)
-    fields = chosen_experiment.parameters.model_fields
+    fields = systems.experiment(name).parameters.model_fields
     parameter_sets: list[dict[str, object]] = [{}]
     if "sets" in fields:
         (sets, _) = get_args(fields["sets"].annotation)
         parameter_sets.append({"sets": get_args(sets)})
     if name == "chat_ladder":
         parameter_sets += [{"preset": "published"}, {"rungs": tuple(RUNGS)}]
-    return [
-        chosen_experiment.plan(chosen_experiment.check(parameters)) for parameters in parameter_sets
-    ]
+    return [plan_of(name, **parameters) for parameters in parameter_sets]
 
 
 def words(plan: RunPlan) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ from perflab.statistics.interim_analysis import ending_sums, going_on, planned
 from perflab.trials.experiment import RunParameters
 from tests.support.simulations.differences import CONDITIONS, drawn_trials
 from tests.support.simulations.verdicts import claim as claim_of
+from tests.support.simulations.verdicts import ever_shown
 
 LEAST, MOST = (
     int(RunParameters.model_fields[name].default) for name in ("least_blocks", "most_blocks")
@@ -50,20 +51,6 @@ def equal(random: np.random.Generator, kind: str, sets: int) -> np.ndarray:
     trials = np.stack([drawn_trials(random, MOST, NOISE, kind) for _ in range(sets)])
     found: np.ndarray = trials[:, :, 0] - trials[:, :, 1]
     return found
-
-
-def ever_shown(logs: np.ndarray, sums: dict[int, int]) -> float:
-    """Return in how many sets some look, after so many blocks, has a sum among the so many lowest.
-
-    Or among the so many highest.
-    """
-    ever = np.zeros(len(logs), dtype=bool)
-    for blocks, lowest in sums.items():
-        own = logs[:, :blocks]
-        ranks = np.argsort(np.argsort(np.abs(own), axis=1), axis=1) + 1
-        above = (ranks * (own > 0)).sum(axis=1)
-        ever |= np.minimum(above, blocks * (blocks + 1) // 2 - above) < lowest
-    return float(ever.mean())
 
 
 def errors(random: np.random.Generator, kind: str, sets: int) -> tuple[float, float, float]:

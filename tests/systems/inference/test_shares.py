@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab import systems
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.verdict import Outcome, Way
 from perflab.recordings import Run
@@ -18,13 +17,12 @@ from perflab.systems.inference.time_shares import (
     has_all_commits,
     judged_claims,
     judged_shares,
-    shares,
 )
 from perflab.systems.inference.views import shares_table
 from tests.support.synthetic import Planted, write_run
+from tests.systems.planned import plan_of
 
 HALF = Share("c", "claim", "what", "share", 0.5, published=0.53)
-EXPERIMENT = systems.experiment("synchronous_commit")
 
 
 def commits(off: float = 1.6, none: float = 3.4) -> tuple[Planted, ...]:
@@ -38,7 +36,7 @@ def commits(off: float = 1.6, none: float = 3.4) -> tuple[Planted, ...]:
 
 def write(folder: Path, **ratios: float) -> Run:
     """Write a run whose parameters are those of the published load."""
-    parameters = EXPERIMENT.plan(EXPERIMENT.check({"concurrency": 50})).parameters
+    parameters = plan_of("synchronous_commit", concurrency=50).parameters
     return write_run(
         folder, treatments=commits(**ratios), requests=60, blocks=8, noise=0.01, contrasts=[],
         parameters=parameters,
@@ -53,12 +51,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def around(middle: float, half_width: float, n: int = 8) -> pd.Series:
     return pd.Series(middle + half_width * np.linspace(-1, 1, n))
-
-
-def test_the_published_shares_follow_from_the_published_table() -> None:
-    published = {share.name: share.published for share in shares()}
-    assert published["claim 3"] == pytest.approx(0.529, abs=0.002)
-    assert published["claim 1"] == pytest.approx(0.705, abs=0.001)
 
 
 def test_planted_shares_are_found(tmp_path: Path) -> None:

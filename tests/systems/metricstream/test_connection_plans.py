@@ -22,7 +22,6 @@ from perflab.paths import services_dir
 from perflab.recordings import Run
 from perflab.stacks.plan import Node
 from perflab.statistics.comparison import effect_of
-from perflab.systems.metricstream.connection_cost import PARTS, part_columns
 from perflab.systems.metricstream.limited_by import (
     CLIENT,
     MAIN,
@@ -42,7 +41,6 @@ from tests.golden.recordings import write_recording
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import (
     NUMBER,
-    PLANTED_US,
     posts,
 )
 from tests.systems.planned import plan_of, write_planned
@@ -110,13 +108,6 @@ def test_a_cpu_limit_reaches_only_the_server_and_is_recorded() -> None:
 def test_a_cpu_limit_that_the_kernel_does_not_accept_is_refused_before_the_run(cpus: float) -> None:
     with pytest.raises(ParameterError, match="server_cpus"):
         plan(server_cpus=cpus)
-
-
-def test_the_parts_of_a_request_add_up_to_all_of_it() -> None:
-    columns = part_columns(posts())
-    parts_ms = [columns[f"part_{name}_ms"] for name in PARTS]
-    assert parts_ms == pytest.approx([part_us / 1e3 for part_us in PLANTED_US])
-    assert sum(columns[f"part_{name}_share"] for name in PARTS) == pytest.approx(1)
 
 
 def test_requests_that_were_never_sent_are_no_successes(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from perflab.systems.registry.counts import (
     counted_columns,
     download_columns,
 )
-from perflab.systems.registry.views import ladder_table
 from tests.figures.shown import check_texts, pictures
 from tests.golden.recordings import write_recording
 
@@ -119,15 +118,3 @@ def ladder(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(ladder: Run) -> None:
     assert [name for name in pictures(ladder) if name in OF_LADDER] == OF_LADDER
     check_texts(ladder, OF_LADDER)
-
-
-def test_times_of_a_trial_with_time_outs_are_shown_as_bounds(ladder: Run) -> None:
-    table = ladder_table(ladder)
-    totals = table[(table["panel"] == "total_duration_s") & (table["what"] != "published")]
-    bounds = totals[totals["what"] == "at least"]["treatment"]
-    assert set(bounds) == {"rung=step_0"}
-    assert set(table[table["what"] == "published"]["state"]) == {"other load"}
-    points = table[(table["panel"] == "mean_s") & (table["what"] == "trial")]
-    trials = ladder.trials()
-    means_ms = trials.loc[trials["treatment"].isin(points["treatment"]), "mean_ms"].dropna()
-    assert sorted(points["value"]) == pytest.approx(sorted(means_ms / 1e3))
