@@ -166,7 +166,8 @@ def _effect_words(finding: Finding) -> str:
 def ratio_words(effect: Effect) -> str:
     """Return a ratio as a change in percent with its interval, or in times if it is large."""
     if effect.bound:
-        return _bound_words(effect)
+        is_known = math.isfinite(effect.limit)
+        return bound_words(effect.bound, effect.limit) if is_known else ONLY_A_BOUND
     if not math.isfinite(effect.low):
         return change(effect.estimate)
     if effect.estimate >= IN_TIMES:
@@ -175,14 +176,12 @@ def ratio_words(effect: Effect) -> str:
     return f"{change(effect.estimate)} [{low}, {high}]"
 
 
-def _bound_words(effect: Effect) -> str:
+def bound_words(bound: str, limit: float) -> str:
     """Return how far a ratio lies from 1 at least, or at most, rounded to the safe side."""
-    if not math.isfinite(effect.limit):
-        return ONLY_A_BOUND
-    if effect.limit >= IN_TIMES:
-        return f"{effect.bound} {number(to_safe_side(effect.limit, effect.bound))}x"
-    is_less, size = effect.limit < 1, round(100 * abs(effect.limit - 1), 6)
-    is_least = (effect.bound == "at most") == is_less
+    if limit >= IN_TIMES:
+        return f"{bound} {number(to_safe_side(limit, bound))}x"
+    is_less, size = limit < 1, round(100 * abs(limit - 1), 6)
+    is_least = (bound == "at most") == is_less
     digits = 10 ** (size < 9.95)
     size = (math.floor if is_least else math.ceil)(size * digits) / digits
     word = "less" if is_less else "more"
@@ -229,7 +228,8 @@ def _size(finding: Finding) -> tuple[str, str] | None:
     contrast, effect = finding.contrast, finding.effect
     if contrast.published_ratio is not None:
         size, no_effect = contrast.published_ratio, 1.0
-        words = change(size)
+        bound = contrast.published_bound
+        words = bound_words(bound, size) if bound else change(size)
     elif contrast.published_difference is not None:
         size, no_effect = contrast.published_difference, 0.0
         words = f"{number(size)} {finding.response.unit}".rstrip()

@@ -37,8 +37,8 @@ improves a verdict. With fewer than 3 blocks the verdict is undecided. Claims th
 cannot test, whose answer the load itself sets, or that nobody published are not judged.
 
 An effect of which only a bound is known has an interval that is open on one side
-(:mod:`~perflab.statistics.comparison`): it can show a direction and contradict a size, but never
-agree with one. A published size that is a bound has a zone that is open on one side.
+(:mod:`~perflab.statistics.comparison`): it can show a direction and contradict a size, but agree
+only with a published bound on its side. The zone of such a one is open on one side.
 
 Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987.
 ``docs/explanation/verdicts.md`` shows how often each verdict is given under which truth.
@@ -260,9 +260,9 @@ def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:
     if high < zone.low or low > zone.high:
         return Size.CONTRADICTED
     inner = [on_scale(end, contrast) for end in (effect.narrow_low, effect.narrow_high)]
-    # Without a 90% interval the ends are NaN, and no size agrees. Nor does any size agree with a
-    # bound, because the effect may lie far beyond it.
-    if not effect.bound and zone.low <= inner[0] and inner[1] <= zone.high:
+    # Without a 90% interval the ends are NaN, and no size agrees. The interval of a bound is open,
+    # so it lies within the zone of a published bound on its side alone.
+    if zone.low <= inner[0] and inner[1] <= zone.high:
         return Size.AGREES
     return Size.UNDECIDED
 

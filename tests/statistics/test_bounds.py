@@ -133,8 +133,8 @@ def test_requests_cut_off_on_both_sides_give_no_effect() -> None:
 @pytest.mark.parametrize(
     ("changes", "outcome", "way", "size"),
     [
-        # 50 ms against at least 300 ms: the bound of the ratio is 0.17 to 0.2.
-        ({}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
+        # 50 ms against at least 300 ms: the bound of the ratio is 0.17 to 0.2; published is 0.2.
+        ({}, Outcome.REPRODUCED, Way.SHOWN, Size.AGREES),
         ({"published_bound": ""}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
         (
             {"published_bound": "", "published_ratio": 0.9},
@@ -151,7 +151,7 @@ def test_requests_cut_off_on_both_sides_give_no_effect() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_bound_shows_a_direction_and_decides_a_size_only_where_it_excludes_it(
+def test_a_bound_shows_a_direction_excludes_a_size_and_agrees_only_with_a_published_bound(
     measured: Finding, changes: dict[str, Any], outcome: Outcome, way: Way, size: Size | None
 ) -> None:
     verdict = judge(measured.effect, claim(**changes))
