@@ -91,7 +91,7 @@ def run(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with served("0.002") as (port, _):
+    with served("0.002") as port:
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -140,7 +140,7 @@ def test_a_load_does_what_it_says(words: list[str], server: str, folder: Path) -
 @pytest.mark.parametrize("words", SEARCHES, ids=" ".join)
 def test_a_search_for_capacity_ends_with_a_sentence(words: list[str]) -> None:
     # What a server that answers one request at a time can take is soon found.
-    with served("0.005", "one") as (port, _):
+    with served("0.005", "one") as port:
         changed = [f"http://127.0.0.1:{port}/" if word == URL else word for word in words]
         done = run([*changed, "-d", "0.3", "--json"], project_root())
     found = json.loads(done.stdout)

@@ -25,9 +25,9 @@ from tests.load.processes import served
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, int]]:
-    with served("0.002") as (port, pid):
-        yield f"http://127.0.0.1:{port}/", pid
+def server() -> Iterator[str]:
+    with served("0.002") as port:
+        yield f"http://127.0.0.1:{port}/"
 
 
 def load(*words: str, code: int | None = 0, cwd: Path | None = None) -> tuple[str, str]:
@@ -40,10 +40,10 @@ def load(*words: str, code: int | None = 0, cwd: Path | None = None) -> tuple[st
     return done.stdout, done.stderr
 
 
-def test_the_recording_holds_every_request(server: tuple[str, int], tmp_path: Path) -> None:
+def test_the_recording_holds_every_request(server: str, tmp_path: Path) -> None:
     before = set(project_root().iterdir())
     words = ("--users", "5", "-n", "300", "--out", "new/result", "--workers", "2")
-    out, _ = load(server[0], *words, code=None, cwd=tmp_path)
+    out, _ = load(server, *words, code=None, cwd=tmp_path)
     folder = tmp_path / "new" / "result"
     assert set(project_root().iterdir()) == before
     assert "300 requests" in out
@@ -54,7 +54,7 @@ def test_the_recording_holds_every_request(server: tuple[str, int], tmp_path: Pa
     record = json.loads((folder / "load.json").read_text())
     assert record["workload"]["arrivals"]["users"] == 5
     assert sorted(path.name for path in folder.iterdir()) == ["load.json", "requests.parquet"]
-    _, error = load(server[0], "--users", "5", "-n", "9", "--out", str(folder), code=1)
+    _, error = load(server, "--users", "5", "-n", "9", "--out", str(folder), code=1)
     assert "nothing is overwritten" in error
 
 
@@ -77,13 +77,13 @@ def test_every_problem_is_told_at_once_before_anything_is_sent(
 
 
 def test_a_record_that_cannot_be_written_is_kept_as_it_is(
-    server: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("perflab.load.records.record.write", full)
-    shown = perflab.send_load(server[0], users=2, requests=50, out=str(tmp_path / "out"))
+    shown = perflab.send_load(server, users=2, requests=50, out=str(tmp_path / "out"))
     assert shown["requests"] == 50
     assert "No space left on device" in shown["unwritten"]
     assert str(tmp_path / "out" / "raw") in shown["unwritten"]
@@ -91,7 +91,7 @@ def test_a_record_that_cannot_be_written_is_kept_as_it_is(
 
 
 def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
-    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+    server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise ValueError("broken")
@@ -100,15 +100,15 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
     with pytest.raises(
         LoadError, match="ValueError: broken; the requests so far are kept in"
     ) as told:
-        perflab.send_load(server[0], users=2, requests=50)
+        perflab.send_load(server, users=2, requests=50)
     raw = Path(str(told.value).partition("kept in ")[2].partition(": a folder")[0])
     assert len(frame(raw / "0", 0)) == 50
     shutil.rmtree(raw.parent)
 
 
-def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_load_in_order(server: str, tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", "from perflab.cli import main; main()", "load", server[0],
+        [sys.executable, "-c", "from perflab.cli import main; main()", "load", server,
          "--rate", "100", "-d", "60", "--json", "--out", str(tmp_path / "out")],
         cwd=project_root(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip

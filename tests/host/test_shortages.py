@@ -101,3 +101,6 @@ def test_a_command_that_may_open_no_file_says_so_without_a_traceback() -> None:
 def test_the_numbers_of_tls_and_of_names_are_other_numbers() -> None:
     errors = [ssl.SSLError(errno.EPERM, "x"), socket.gaierror(errno.EINVAL, "x")]
     assert [class_of(error) for error in errors] == ["", ""]
+    others = [*errors, OSError(errno.ETIMEDOUT, ""), ValueError("x")]
+    kinds = [ERRORS[kind_of(error, "connect")] for error in others]
+    assert kinds == ["tls", "dns", "timeout", "connect"]

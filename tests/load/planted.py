@@ -14,6 +14,7 @@ from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
 
+MS = 1_000_000
 S = 1_000_000_000
 BEGIN_NS = 3_600 * S
 NONE = np.zeros(0)

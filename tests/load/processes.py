@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from perflab.load.workers.generator import Generator
 
 
 @contextmanager
-def served(*words: str, program: str = "server.py") -> Iterator[tuple[int, int]]:
-    """Run a server that prints its port; yield port and process id."""
+def served(*words: str, program: str = "server.py") -> Iterator[int]:
+    """Run a server that prints its port; yield the port."""
     child = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name(program)), *words],
         stdout=subprocess.PIPE,
@@ -23,10 +23,8 @@ def served(*words: str, program: str = "server.py") -> Iterator[tuple[int, int]]
     )
     assert child.stdout is not None
     try:
-        yield int(child.stdout.readline()), child.pid
+        yield int(child.stdout.readline())
     finally:
-        # A test may have left the server frozen.
-        os.kill(child.pid, signal.SIGCONT)
         child.kill()
         child.wait()
         child.stdout.close()
@@ -43,8 +41,8 @@ def a_worker(workers: int = 1, real_time: bool = False) -> Iterator[Generator]:
         generator.close()
 
 
-def a_certificate(folder: Path) -> tuple[Path, Path]:
-    """Make a key and a certificate for this machine; return their paths."""
+def a_certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """Make a certificate for this machine; return a server's TLS with it, and its path."""
     key, cert = folder / "localhost.key", folder / "localhost.pem"
     subprocess.run(
         [
@@ -55,4 +53,6 @@ def a_certificate(folder: Path) -> tuple[Path, Path]:
         check=True,
         capture_output=True,
     )  # fmt: skip
-    return key, cert
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    return tls, cert

@@ -18,7 +18,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics import CENSORED
-from perflab.statistics.quantiles import bounds_of, mean_bound
+from perflab.statistics.quantiles import bounds_of
 from tests.load.planted import S, load_result
 
 # The planted load: 6,000 requests of about 5 ms, of which 52 hang until a time-out of a second.
@@ -74,13 +74,6 @@ def test_requests_cut_off_early_may_move_a_percentile_by_at_most_a_twentieth() -
     assert few.value == few.low
     assert math.isnan(many.value)
     assert many.at_least < np.median(known)
-
-
-def test_a_mean_is_a_lower_bound_as_soon_as_one_value_was_cut_off() -> None:
-    assert mean_bound(np.array([1.0, 3.0]), np.zeros(0)).value == 2
-    bound = mean_bound(np.array([1.0, 3.0]), np.array([8.0]))
-    assert math.isnan(bound.value)
-    assert bound.at_least == 4
 
 
 # The printed numbers.
@@ -150,14 +143,6 @@ def test_a_time_of_which_a_tenth_is_the_clients_is_marked(
     codes = {remark.code for remark in judged.warnings}
     assert ("generator.client_time" in codes) != vouched
     assert ("0.900~" in table(numbers)) != vouched
-
-
-def test_the_lower_bound_of_a_time_holds_nothing_of_the_clients_own() -> None:
-    number = Number(10.0, math.inf, client_ms=2.0)
-    columns = time_columns({"p99_ms": number})
-    assert math.isnan(columns["p99_ms"])
-    assert columns["p99_client_ms"] == 2.0
-    assert columns["p99_at_least_ms"] == 8.0
 
 
 def test_a_time_that_could_be_a_little_longer_has_its_upper_end() -> None:

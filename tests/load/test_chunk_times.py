@@ -18,9 +18,8 @@ from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.responses import STREAMS, named
-from tests.load.planted import BEGIN_NS, S, load_result
+from tests.load.planted import BEGIN_NS, MS, S, load_result
 
-MS = 1_000_000
 # A request is planned 300 ms before it is done; its chunks arrive these times (ms) after the plan.
 CHUNKS = (100, 120, 150, 150)
 END = -7  # the complement of the length of [DONE]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from pathlib import Path
 
 import pytest
@@ -51,9 +50,7 @@ def expected(answer: str, end: str, encrypted: bool) -> str:
 def test_an_answer_is_whole_only_if_its_end_was_said(
     client: str, encrypted: bool, tmp_path: Path
 ) -> None:
-    key, certificate = a_certificate(tmp_path)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
+    tls, certificate = a_certificate(tmp_path)
     cases = [(answer, end) for answer in ANSWERS for end in ENDS]
     scripts = {
         f"/{answer}/{end}".encode(): Script((Part(ANSWERS[answer]), Part(b"", 0.05)), end)
@@ -99,9 +96,7 @@ async def cut_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def test_an_answer_over_http2_ends_with_its_last_frame(tmp_path: Path) -> None:
-    key, certificate = a_certificate(tmp_path)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
+    tls, certificate = a_certificate(tmp_path)
     tls.set_alpn_protocols(["h2"])
 
     async def errors() -> list[list[str]]:

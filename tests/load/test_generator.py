@@ -7,31 +7,17 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from perflab.errors import LoadError, TargetRefused
+from perflab.errors import TargetRefused
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.client import SPARE_FILES
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.processes import a_worker, served
-
-Serve = Callable[[float], tuple[str, int]]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    with ExitStack() as stack:
-
-        def start(delay_s: float) -> tuple[str, int]:
-            port, pid = stack.enter_context(served(str(delay_s)))
-            return f"http://127.0.0.1:{port}", pid
-
-        yield start
 
 
 @pytest.fixture
@@ -50,10 +36,10 @@ def workload(**arrivals: object) -> Workload:
 
 @pytest.mark.parametrize("connection", ["per_request", "keep_alive"])
 def test_every_request_is_recorded_with_its_instants_in_order(
-    serve: Serve, generator: Generator, connection: str
+    generator: Generator, connection: str
 ) -> None:
-    url, _ = serve(0.01)
-    result = generator.run(workload(connections=connection), url)
+    with served("0.01") as port:
+        result = generator.run(workload(connections=connection), f"http://127.0.0.1:{port}")
     stages = result.requests["stage"].value_counts()
     assert stages.to_dict() == {"measure": 200, "warmup": 20}
     good = result.requests
@@ -68,14 +54,6 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
 
 
-def test_a_dead_worker_is_an_error_not_a_hang(serve: Serve, generator: Generator) -> None:
-    url, _ = serve(0.05)
-    threading.Timer(0.3, os.kill, (generator.pids[0], signal.SIGKILL)).start()
-    with pytest.raises(LoadError, match="died"):
-        generator.run(workload(), url)
-    assert generator.pids == []
-
-
 def test_foreign_targets_are_refused_before_anything_is_sent(generator: Generator) -> None:
     with pytest.raises(TargetRefused, match=r"example\.org"):
         generator.run(workload(), "http://example.org")
@@ -83,13 +61,13 @@ def test_foreign_targets_are_refused_before_anything_is_sent(generator: Generato
 
 @pytest.mark.alone
 def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
-    serve: Serve, generator: Generator
+    generator: Generator,
 ) -> None:
-    url, _ = serve(0.5)
     arrivals = OpenLoop(stages=(Stage(rate=400, duration_s=1),))
     work = Workload(request=Request(), arrivals=arrivals, connections=20)
-    begin = time.monotonic()
-    result = generator.run(work, url)
+    with served("0.5") as port:
+        begin = time.monotonic()
+        result = generator.run(work, f"http://127.0.0.1:{port}")
     # The whole schedule would take ten seconds at the 40/s of the server.
     assert time.monotonic() - begin < 9
     assert len(result.requests) + result.unsent == 400
@@ -102,14 +80,14 @@ def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
 
 @pytest.mark.parametrize("client", ["aiohttp", "httpx"])
 def test_library_clients_give_up_waiting_requests_when_an_open_load_ends(
-    serve: Serve, generator: Generator, client: str
+    generator: Generator, client: str
 ) -> None:
-    url, _ = serve(0.5)
     arrivals = OpenLoop(stages=(Stage(rate=100, duration_s=0.5),))
     work = Workload.model_validate(
         {"request": Request(), "arrivals": arrivals, "connections": 5, "client": client}
     )
-    result = generator.run(work, url)
+    with served("0.5") as port:
+        result = generator.run(work, f"http://127.0.0.1:{port}")
     assert len(result.requests) == 50
     assert (result.requests["error"] == "unsent").sum() > 20
 
@@ -122,12 +100,12 @@ def stopped_for(pid: int, seconds: float) -> None:
 
 @pytest.mark.alone
 def test_a_worker_that_stood_still_keeps_its_schedule_and_records_the_lag(
-    serve: Serve, generator: Generator
+    generator: Generator,
 ) -> None:
-    url, _ = serve(0.001)
     work = Workload(request=Request(), arrivals=OpenLoop(stages=(Stage(rate=500, duration_s=2),)))
-    threading.Timer(0.8, stopped_for, (generator.pids[0], 0.3)).start()
-    result = generator.run(work, url)
+    with served("0.001") as port:
+        threading.Timer(0.8, stopped_for, (generator.pids[0], 0.3)).start()
+        result = generator.run(work, f"http://127.0.0.1:{port}")
     requests = result.requests
     # Every response time counts from the schedule that was fixed before the start.
     assert (requests["planned_ns"].diff().dropna() == 2_000_000).all()
@@ -140,20 +118,14 @@ def test_a_worker_that_stood_still_keeps_its_schedule_and_records_the_lag(
     assert sides == ["client"]
 
 
-@pytest.fixture
-def worker_and_url() -> Iterator[tuple[Generator, str]]:
-    with served("0.02") as (port, _), a_worker() as generator:
-        yield generator, f"http://127.0.0.1:{port}"
-
-
 def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(
-    worker_and_url: tuple[Generator, str], tmp_path: Path
+    generator: Generator, tmp_path: Path
 ) -> None:
-    generator, url = worker_and_url
     (pid,) = generator.pids
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (SPARE_FILES + 5, SPARE_FILES + 5))
     work = Workload(request=Request(), arrivals=ClosedLoop(users=20, requests=100))
-    result = generator.run(work, url, folder=tmp_path)
+    with served("0.02") as port:
+        result = generator.run(work, f"http://127.0.0.1:{port}", folder=tmp_path)
     assert (result.requests["error"] == "").all()
     assert len(result.requests) == 100
     assert result.connections_opened == 5
@@ -161,9 +133,8 @@ def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(
 
 
 def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
-    worker_and_url: tuple[Generator, str], tmp_path: Path
+    generator: Generator, tmp_path: Path
 ) -> None:
-    generator, url = worker_and_url
     (pid,) = generator.pids
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     reports = 0
@@ -185,9 +156,11 @@ def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
         request=Request(), connections="per_request",
         arrivals=ClosedLoop(users=3, duration_s=60, pacing_s=0.05),
     )  # fmt: skip
-    result = generator.run(
-        work, url, short_for_a_while, end_when_files_are_free_again, folder=tmp_path
-    )
+    with served("0.02") as port:
+        url = f"http://127.0.0.1:{port}"
+        result = generator.run(
+            work, url, short_for_a_while, end_when_files_are_free_again, folder=tmp_path
+        )
     kinds = result.requests["error"].value_counts()
     assert set(kinds.index) == {"", "files"}
     assert kinds["files"] >= 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 import ssl
 from collections.abc import Callable
@@ -13,8 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab.load.clients.connection import kind_of
-from perflab.load.clients.outcome import ERRORS
 from perflab.load.workload import ClosedLoop, Request, Workload
 from tests.load.hostile import (
     OK,
@@ -155,15 +152,8 @@ def test_an_answer_before_the_request_was_sent_is_taken_and_the_connection_dropp
     assert hostile.connections == 4
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"), [(OSError(errno.ETIMEDOUT, ""), "timeout"), (ValueError("x"), "connect")]
-)
-def test_errors_of_the_system_have_their_class(error: OSError | ValueError, kind: str) -> None:
-    assert ERRORS[kind_of(error, "connect")] == kind
-
-
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, Path]:
     return a_certificate(tmp_path_factory.mktemp("tls"))
 
 
@@ -173,16 +163,14 @@ def trust(**words: Any) -> Callable[[], ssl.SSLContext]:
 
 
 async def over_tls(
-    certificate: tuple[Path, Path], count: int, host: str = "127.0.0.1", **client: Any
+    certificate: tuple[ssl.SSLContext, Path], count: int, host: str = "127.0.0.1", **client: Any
 ) -> ClientReport:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate[1], certificate[0])
-    async with Meter(context, host=host) as url:
+    async with Meter(certificate[0], host=host) as url:
         return await send(url, count, request=Request(path="/300000"), **client)
 
 
 def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
-    certificate: tuple[Path, Path],
+    certificate: tuple[ssl.SSLContext, Path],
 ) -> None:
     trusting = trust(ca_file=str(certificate[1]))
     trusted = on_uvloop(lambda: over_tls(certificate, 5, tls=trusting))
@@ -193,7 +181,7 @@ def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
 
 
 def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
-    certificate: tuple[Path, Path], tmp_path: Path
+    certificate: tuple[ssl.SSLContext, Path], tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty.pem"
     empty.touch()

@@ -46,9 +46,7 @@ READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
 
 PEERS = (
     answers("nothing, then closes", "closed"),
-    answers("nothing, then resets", "reset", end="reset"),
     answers("a part of a status line", "truncated", b"HTTP/1."),
-    answers("a part of a head", "truncated", HEAD + b"Content-Le"),
     answers("nothing at all", "timeout", end="hang"),
     answers("headers for ever", "head_too_large", HEAD, Part(b"X-Again: yes\r\n" * 99, 0, ENDLESS)),
     answers("a header of 300 kB", "head_too_large", whole(200, b"A: " + b"x" * 300_000)),

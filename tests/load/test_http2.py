@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import ssl
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -26,13 +22,13 @@ from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.targets import split
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
-from perflab.paths import project_root
+from perflab.stacks.plan import Node, StackPlan
 from tests.load.hostile import on_uvloop
 from tests.load.http2_peer import ANSWER_S, Seen, peer
 from tests.load.meter import Meter
 from tests.load.processes import a_certificate
+from tests.stacks.asking import started
 
-SERVER = project_root() / "services" / "echo" / "server.py"
 OVER_HTTP2 = Workload(request=Request(), arrivals=ClosedLoop(users=2, requests=9), client="http2")
 REQUESTS = 200
 
@@ -43,21 +39,9 @@ def echo() -> Iterator[int]:
 
     Its bodies are larger than the window of a stream and of a connection (65,535 bytes each).
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    words = ["--listen", f"127.0.0.1:{port}", "--body-bytes", "300000"]
-    child = subprocess.Popen([sys.executable, str(SERVER), *words])
-    try:
-        for _ in range(600):
-            with socket.socket() as trying:
-                if not trying.connect_ex(("127.0.0.1", port)):
-                    break
-            time.sleep(0.05)
-        yield port
-    finally:
-        child.kill()
-        child.wait()
+    node = Node(name="echo", service="echo", settings={"body_bytes": 300_000})
+    with started("process", {"it": StackPlan(nodes=(node,))}) as residents:
+        yield residents.instance("it", "echo").launch.port
 
 
 def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> None:
@@ -174,9 +158,7 @@ def test_a_body_larger_than_the_servers_windows_arrives_whole() -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_server_of_http_1_is_refused_before_the_load(tmp_path: Path, scheme: str) -> None:
-    key, certificate = a_certificate(tmp_path)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
+    tls, certificate = a_certificate(tmp_path)
     tls.set_alpn_protocols(["http/1.1"])
     meter = Meter(tls if scheme == "https" else None)
     trusting = OVER_HTTP2.model_copy(update={"ca_file": str(certificate), "timeout_s": 1.0})

@@ -15,7 +15,6 @@ from perflab.load.checks.selfcheck import check, littles_law_ratio
 from perflab.load.checks.stalls import stalled_share
 from perflab.load.checks.times import times_of, window_table
 from perflab.load.clients.outcome import MEASURE, WARMUP
-from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.load.workload.arrivals import Windows
@@ -182,21 +181,17 @@ def test_requests_that_a_window_carries_over_are_counted(tmp_path: Path) -> None
     assert table["carried_over"].tolist() == [2, 0]
 
 
-def looks(woken_s: np.ndarray, late_ms: np.ndarray) -> list[Looks]:
-    return [Looks(BEGIN_NS + (woken_s * S).astype("int64"), late_ms)]
-
-
 def test_the_client_is_judged_within_counted_parts_alone(
     tmp_path: Path,
 ) -> None:
     every_s = np.arange(1, 2001) / 200
     inside = (every_s > 0.15) & (every_s < 0.95) | (every_s > 9.15) & (every_s < 9.95)
-    late_outside = planted(tmp_path / "a", looks=looks(every_s, np.where(inside, 0.01, 4.0)))
-    late_inside = planted(tmp_path / "b", looks=looks(every_s, np.where(inside, 4.0, 0.01)))
+    late_outside = planted(tmp_path / "a", delays=(every_s, np.where(inside, 0.01, 4.0)))
+    late_inside = planted(tmp_path / "b", delays=(every_s, np.where(inside, 4.0, 0.01)))
     assert check(late_outside, WORK).loop_delay_p50_ms == pytest.approx(0.01)
     assert check(late_inside, WORK).loop_delay_p50_ms == pytest.approx(4.0)
     # One stall of half a second between the windows, one of 90 ms (and a tick) within a window.
-    result = planted(tmp_path / "c", looks=looks(np.array([0.5, 5.0]), np.array([85.0, 500.0])))
+    result = planted(tmp_path / "c", delays=(np.array([0.5, 5.0]), np.array([85.0, 500.0])))
     assert check(result, WORK).cpu_share == pytest.approx(1)
     assert stalled_share(result) == pytest.approx(0.09 / 1.8)
 

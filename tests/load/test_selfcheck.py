@@ -12,7 +12,7 @@ import pytest
 
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.clients.outcome import WARMUP
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.planted import S, load_result
 
 # 500 requests in 5 s, 300 ms each, of paced users, for whom Little's law is not checked.
@@ -36,13 +36,6 @@ def only(judgement: SelfCheck) -> tuple[str, str]:
     return reason.text, reason.side
 
 
-@pytest.mark.parametrize("arrivals", [CLOSED, OPEN, Burst(size=500)])
-def test_a_load_without_a_fault_is_valid(tmp_path: Path, arrivals: Any) -> None:
-    judgement = judged(tmp_path, arrivals)
-    assert judgement.valid
-    assert judgement.warnings == ()
-
-
 def late_start(late_ms: float, share: float = 1.0) -> Change:
     """Return a change by which a share of the requests is started late, and then sent at once."""
 
@@ -52,53 +45,34 @@ def late_start(late_ms: float, share: float = 1.0) -> Change:
     return change
 
 
-@pytest.mark.parametrize(
-    ("of_all", "service_s", "allowed_ms"),
-    [(0.6, 0.0009, 0.2), (0.6, 0.0045, 0.5), (0.6, 0.45, 50.0),
-     (0.02, 0.0045, 1.0), (0.02, 0.045, 5.0), (0.02, 0.45, 50.0)],
-)  # fmt: skip
-def test_a_planned_load_may_be_late_by_a_tenth_of_its_response_times(
-    tmp_path: Path, of_all: float, service_s: float, allowed_ms: float
-) -> None:
-    """Late requests are above the median, or above the rank of p99."""
-
-    def started(late_ms: float) -> SelfCheck:
-        return judged(tmp_path, latency_s=service_s, change=late_start(late_ms, of_all))
-
-    assert started(0.99 * allowed_ms).valid
-    reason, side = only(started(1.05 * allowed_ms))
-    assert reason.startswith(f"the client was late: up to {1.05 * allowed_ms:.2f} ms of ")
-    assert "that it kept back arrive together" in reason
-    assert side == "client"
-
-
 def delays(late_ms: float, number: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a thousand looks at the event loop, some of them late."""
     return np.linspace(0.4, 5.3, 1000), np.repeat([0.01, late_ms], [1000 - number, number])
 
 
 @pytest.mark.parametrize(
-    ("number", "service_s", "allowed_ms"),
-    [(600, 0.001, 0.2), (600, 0.005, 0.5), (60, 0.001, 1.0), (60, 0.03, 3.0)],
-)
-def test_the_event_loop_may_be_late_by_a_tenth_of_the_response_time(
-    tmp_path: Path, number: int, service_s: float, allowed_ms: float
+    ("kind", "share", "service_s", "allowed_ms"),
+    [("start", 0.6, 0.0009, 0.2), ("start", 0.6, 0.0045, 0.5), ("start", 0.6, 0.45, 50.0),
+     ("start", 0.02, 0.0045, 1.0), ("start", 0.02, 0.045, 5.0), ("start", 0.02, 0.45, 50.0),
+     ("loop", 0.6, 0.001, 0.2), ("loop", 0.6, 0.005, 0.5), ("loop", 0.06, 0.001, 1.0),
+     ("loop", 0.06, 0.03, 3.0)],
+)  # fmt: skip
+def test_a_planned_load_may_be_late_by_a_tenth_of_its_response_times(
+    tmp_path: Path, kind: str, share: float, service_s: float, allowed_ms: float
 ) -> None:
-    def check_of(late_ms: float) -> SelfCheck:
-        return judged(tmp_path, latency_s=service_s, delays=delays(late_ms, number))
+    """Requests start late, or the event loop is late, above the median or the rank of p99."""
 
-    assert check_of(0.99 * allowed_ms).valid
-    reason, side = only(check_of(1.05 * allowed_ms))
+    def late_by(late_ms: float) -> SelfCheck:
+        late: dict[str, Any] = {"change": late_start(late_ms, share)}
+        if kind == "loop":
+            late = {"delays": delays(late_ms, round(1000 * share))}
+        return judged(tmp_path, latency_s=service_s, **late)
+
+    assert late_by(0.99 * allowed_ms).valid
+    reason, side = only(late_by(1.05 * allowed_ms))
     assert reason.startswith(f"the client was late: up to {1.05 * allowed_ms:.2f} ms of ")
+    assert "that it kept back arrive together" in reason
     assert side == "client"
-
-
-def test_a_client_that_had_no_core_for_a_quarter_of_the_time_is_told(tmp_path: Path) -> None:
-    assert not judged(tmp_path, run_delay_share=0.25).warnings
-    judgement = judged(tmp_path, run_delay_share=0.26)
-    assert judgement.valid
-    (warning,) = judgement.warnings
-    assert warning.text.startswith("the client was ready but had no core for 26% of the time")
 
 
 def busy(share: float) -> dict[str, int]:
@@ -248,3 +222,7 @@ def test_a_load_has_remarks_besides_its_numbers(tmp_path: Path) -> None:
     stopped = warnings(errors={"unsent": 2}, stopped="by the user")
     assert "the load was ended early: by the user" in stopped
     assert "2 requests still waited for a connection" in stopped
+    assert not warnings(run_delay_share=0.25, steal_share=0.01)
+    assert "had no core for 26% of the time" in warnings(run_delay_share=0.26)
+    for share in (0.02, 0.5):
+        assert warnings(steal_share=share).startswith("other guests of the machine took ")

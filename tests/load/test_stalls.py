@@ -24,9 +24,8 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings.responses import CLIENT_LATE, client_column
 from perflab.statistics.quantiles import OF_TRIALS, percentiles_of
-from tests.load.planted import BEGIN_NS, S, load_result, scripted
+from tests.load.planted import BEGIN_NS, MS, S, load_result, scripted
 
-MS = 1_000_000
 Stalls = Sequence[tuple[int, int]]
 
 
@@ -271,16 +270,3 @@ def test_listeners_of_streams_who_stood_still_are_refused(tmp_path: Path) -> Non
     awake = ticks[ticks % 300 > 60]
     assert streamed("awake", looked(*ticks, began_ns=BEGIN_NS)).valid
     assert CLIENT_LATE in codes(streamed("asleep", looked(*awake, began_ns=BEGIN_NS)))
-
-
-def test_stolen_time_has_a_remark_and_refuses_no_load(tmp_path: Path) -> None:
-    work = Client(users=0).workload
-
-    def stolen(share: float) -> SelfCheck:
-        done_s = np.linspace(0.4, 5, 500)
-        result = load_result(tmp_path / str(share), done_s, cpu_ns=S // 10, steal_share=share)
-        return check(result, work)
-
-    assert "host.steal" not in {remark.code for remark in stolen(0.01).warnings}
-    assert "host.steal" in {remark.code for remark in stolen(0.02).warnings}
-    assert "host.steal" not in codes(stolen(0.5))

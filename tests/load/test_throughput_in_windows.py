@@ -27,9 +27,8 @@ from perflab.load.report import summary
 from perflab.load.workload import Burst, Request, Workload
 from perflab.load.workload.windows import BEGIN, COUNTED, END, Cycles, window_of
 from perflab.trials.choosing import Pace, needed_slice_ms
-from tests.load.planted import BEGIN_NS, S, load_result
+from tests.load.planted import BEGIN_NS, MS, S, load_result
 
-MS = 1_000_000
 Draw = Callable[[], float]
 
 

@@ -34,8 +34,7 @@ from tests.load.processes import a_worker, served
 
 SCRIPT = """
 import asyncio
-import time
-from perflab.load.records.message_record import RECEIVED, SENT
+from perflab.load.records.message_record import RECEIVED
 from perflab.load.users import User, action
 
 class Shopper(User):
@@ -59,24 +58,6 @@ class Broken(User):
         await self.get("/")
         if self.number == 3:
             raise ValueError("number three")
-
-class Chatter(User):
-    wait_s = 0.05
-    async def on_start(self):
-        self.got = asyncio.Event()
-        path, deflate = self.parameters.get("path", "/echo"), self.parameters.get("deflate", False)
-        self.socket = await self.websocket(path, self.hear, deflate=deflate)
-    def hear(self, data, at_ns):
-        self.note(RECEIVED, len(data), at_ns, key=int(data), kind="echo")
-        self.got.set()
-    @action
-    async def talk(self):
-        key = taken_up_ns = time.monotonic_ns()
-        self.got.clear()
-        self.socket.send(str(key).encode())
-        self.note(SENT, len(str(key)), taken_up_ns, key=key, kind="word")
-        async with asyncio.timeout(2):
-            await self.got.wait()
 
 class Listener(User):
     async def on_start(self):
@@ -104,13 +85,13 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    with served("0.002") as (port, _):
+    with served("0.002") as port:
         yield port
 
 
 @pytest.fixture(scope="module")
 def chat() -> Iterator[int]:
-    with served("deflate", program="websocket_server.py") as (port, _):
+    with served("deflate", program="websocket_server.py") as port:
         yield port
 
 
@@ -147,21 +128,6 @@ def test_one_users_failure_is_recorded_and_ends_nobody(server: int, script: str)
     assert table[table["error"] == ""]["user"].nunique() == 5
     assert "number three" in result.failures[0]
     assert any("script" in reason for reason in check(result, work).reasons)
-    result.discard()
-
-
-@pytest.mark.alone
-def test_messages_of_users_are_recorded_both_ways(chat: int, script: str) -> None:
-    result, _ = load(chat, f"{script}:Chatter", parameters={"deflate": True}, users=10)
-    table = result.messages
-    assert result.failures == []
-    sent = table[table["direction"] == "sent"].set_index("key")
-    received = table[table["direction"] == "received"].set_index("key")
-    assert len(sent) > 20
-    assert (set(sent["kind"]), set(received["kind"])) == ({"word"}, {"echo"})
-    assert len(received) >= len(sent) - 10
-    delays = (received["at_ns"] - sent["at_ns"]).dropna()
-    assert delays.min() > 0
     result.discard()
 
 
@@ -237,7 +203,6 @@ def test_the_choice_of_actions_depends_on_seed_and_user_only() -> None:
 def test_a_script_that_cannot_be_used_is_refused(name: str, text: str) -> None:
     with pytest.raises(ParameterError, match=text):
         find(name)
-    assert Answer(200, "").ok
 
 
 @pytest.mark.alone
@@ -255,9 +220,8 @@ def test_actions_that_users_did_not_begin_are_counted_as_unsent(server: int, scr
 
 @pytest.mark.alone
 def test_a_refusal_by_the_server_is_no_fault_of_the_script(chat: int, script: str) -> None:
-    result, work = load(
-        chat, f"{script}:Chatter", users=3, actions=5, parameters={"path": "/refuse"}
-    )
+    words = {"users": 3, "actions": 5, "parameters": {"paths": ["/refuse"]}}
+    result, work = load(chat, f"{script}:Listener", **words)
     assert set(result.requests["error"]) == {"handshake"}
     reasons = check(result, work).reasons
     assert {reason.side for reason in reasons if "requests" in reason} == {"server"}

@@ -28,7 +28,7 @@ BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with served("deflate", program="websocket_server.py") as (port, _):
+    with served("deflate", program="websocket_server.py") as port:
         yield f"ws://127.0.0.1:{port}"
 
 

@@ -15,9 +15,8 @@ from perflab.load.clients.targets import split
 from perflab.load.workers import drivers
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request
+from tests.load.planted import MS, S
 
-MS = 1_000_000
-S = 1_000_000_000
 START_NS = 50 * S
 ORIGIN, _ = split("http://127.0.0.1:80")
 NOTHING = Prepared(Request(), ORIGIN)

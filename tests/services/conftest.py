@@ -45,10 +45,11 @@ def postgres(started: Start) -> Service:
 @pytest.fixture(scope="module")
 def store(started: Start) -> Service:
     """An object store with the registry's models."""
-    from registering import MODELS, populate
+    from registering import MODELS, SIZE, settings_for
+    from registry.populate import populate
 
     made = started("objectstore")
-    assert populate(made) == MODELS
+    assert populate(settings_for(made), MODELS, SIZE) == MODELS
     return made
 
 

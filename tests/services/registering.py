@@ -19,7 +19,6 @@ use_packages_of("registry")
 import uvicorn  # noqa: E402
 from registry.application import create_app  # noqa: E402
 from registry.populate import LARGE, VERSION  # noqa: E402
-from registry.populate import populate as fill  # noqa: E402
 from registry.settings import Settings  # noqa: E402
 
 PATH = f"/performance/{LARGE}/{VERSION}/model.zip"
@@ -133,10 +132,6 @@ def settings_for(store: Service, tap: Tap | None = None, **wanted: Any) -> Setti
     return replace(settings, **wanted)
 
 
-def populate(store: Service, models: int = MODELS, size: int = SIZE) -> int:
-    return fill(settings_for(store), models, size)
-
-
 def download(port: int, path: str = PATH) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers in lower case, and body; IncompleteRead where it is too short."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -158,14 +153,3 @@ def asking(port: int, path: str = PATH) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: it\r\n\r\n".encode())
         yield client
-
-
-def health_within(port: int, timeout_s: float) -> bool:
-    """Tell whether the service answers anything at all."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
-    with contextlib.closing(connection):
-        try:
-            connection.request("GET", "/health")
-            return connection.getresponse().status == 200
-        except TimeoutError:
-            return False

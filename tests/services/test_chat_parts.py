@@ -1,27 +1,23 @@
-"""Parts of the chat service that need no server: accounts, store, settings and codecs."""
+"""Parts of the chat service that need no server: accounts, store and codecs."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat.channels import begins_subscribed
 from chat.envelopes import Message
-from chat.settings import Settings
 from chat.store import BATCH_SIZE, FIRST_SEQUENCE, Commits, Counts, Store
 from chatting import CODECS, compiled_codecs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from running import told_inside, use_packages_of
 from specimen.refusal import Refused
-from specimen.settings import public, read
 
-from perflab.stacks.spec import load_service
 from perflab.systems.chat.experiments.profile import DEFLATE
 from perflab.systems.chat.experiments.serialization import SIZES
 
@@ -94,15 +90,6 @@ def test_a_message_is_told_to_be_stored_when_the_setting_says(
 
     asyncio.run(scene())
     assert store.next_sequence() == FIRST_SEQUENCE + BATCH_SIZE + 1
-
-
-def test_the_settings_are_those_that_are_described() -> None:
-    described = load_service("chat").settings
-    assert public(Settings()) == {name: setting.default for name, setting in described.items()}
-    for name, setting in described.items():
-        for choice in setting.choices:
-            assert asdict(read(Settings, "CHAT_", {f"CHAT_{name.upper()}": choice}))[name] == choice
-    assert {setting.scope for setting in described.values()} == {"start"}
 
 
 def test_the_compressing_step_of_the_services_library_is_watched() -> None:

@@ -81,23 +81,6 @@ def test_much_data_arrives_whole_and_in_order(link: Service, how: dict[str, floa
 
 
 @pytest.mark.parametrize("how", WAYS, ids=str)
-def test_each_side_may_end_and_its_last_bytes_arrive_first(
-    link: Service, link_upstream: Upstream, how: dict[str, float]
-) -> None:
-    def answer_and_close(connection: socket.socket) -> None:
-        assert read_all(connection) == b"hello", "to the end of the client's side"
-        connection.sendall(b"y" * 300_000)
-        connection.close()
-
-    link_upstream.serve = answer_and_close
-    change(link, **how)
-    with connected(link) as client:
-        client.sendall(b"hello")
-        client.shutdown(socket.SHUT_WR)
-        assert read_all(client) == b"y" * 300_000
-
-
-@pytest.mark.parametrize("how", WAYS, ids=str)
 def test_a_peer_that_does_not_read_stops_the_sender(
     link: Service, link_upstream: Upstream, how: dict[str, float]
 ) -> None:

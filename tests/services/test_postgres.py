@@ -17,13 +17,6 @@ from running import SECRET, Service, Start, database, server_pid, value_of
 from perflab.paths import services_dir
 
 
-def test_the_table_takes_a_row_and_numbers_it(postgres: Service) -> None:
-    inserted = "INSERT INTO inferences (label, probability) VALUES (1, 0.5) RETURNING id"
-    assert value_of(postgres, inserted) == 1
-    assert value_of(postgres, inserted) == 2
-    assert value_of(postgres, "SELECT count(*) FROM inferences WHERE created_at <= now()") == 2
-
-
 def test_the_password_is_neither_left_on_disk_nor_in_the_servers_environment(
     postgres: Service,
 ) -> None:

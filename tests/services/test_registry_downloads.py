@@ -18,12 +18,13 @@ from registering import (
     Tap,
     asking,
     download,
-    health_within,
     refusal,
     serving,
     settings_for,
 )
 from running import Service, call, quiet_port, wait_until
+
+from perflab.stacks.launching import answers
 
 pytestmark = pytest.mark.slow
 # Once a model's first bytes have passed, nothing more does.
@@ -81,9 +82,9 @@ def test_only_a_blocking_call_in_async_def_holds_up_the_event_loop(
         with asking(registry.port):
             # Nothing else can be asked of it meanwhile, so the tap tells.
             wait_until(lambda: tap.open > 0, timeout_s=20)
-            answers = health_within(registry.port, timeout_s=3 if handler == "blocking" else 15)
+            is_heard = answers(registry.port, "/health", 3 if handler == "blocking" else 15)
             tap.pass_all()
-        assert answers == (handler != "blocking")
+        assert is_heard == (handler != "blocking")
 
 
 @pytest.mark.parametrize(
