@@ -8,6 +8,7 @@ The same seed gives the same page, byte for byte.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,17 +17,21 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from benchmarks import bench
-from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.decision import decide
+from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY, scope_of
+from perflab.analysis.verdict import Outcome, judge
+from perflab.load.checks.trend import to_its_end
 from perflab.paths import project_root
+from perflab.statistics.comparison import effect_of
 from perflab.statistics.families import POWER, power
 from tests.support.simulations.client_time import BY_SIDE, BY_TRIAL, ClientTime
 from tests.support.simulations.client_time import held as held_by_client
-from tests.support.simulations.drift import Drift, held, scopes
+from tests.support.simulations.drift import Drift, blocks_of, held
 from tests.support.simulations.verdicts import (
     FIRST_LOOK,
     LAST_LOOK,
     PUBLISHED,
+    claim,
     false_alarms_of_peeking,
     family_level,
     verdicts,
@@ -116,6 +121,21 @@ def power_table() -> str:
         smallest = [smallest_effect(noise * math.sqrt(2), n) for n in BLOCKS_OF_POWER]
         rows.append([f"{noise:.0%}", *(f"{math.expm1(each):.1%}" for each in smallest)])
     return _table(["noise of a trial", *(f"n = {n}" for n in BLOCKS_OF_POWER)], rows)
+
+
+def scopes(
+    random: np.random.Generator, sets: int, blocks: int, drift: Drift, ratio: float
+) -> Counter[str]:
+    """Return how often runs without a published effect have each scope, without its numbers."""
+    contrast, told = claim(), Counter[str]()
+    for _ in range(sets):
+        drawn = blocks_of(random, blocks, drift, ratio)
+        log_ratios = drawn.mean(axis=1)
+        effect = effect_of(pd.Series(log_ratios))
+        drifts = [to_its_end(row) for row in drawn]
+        scope = scope_of(effect, contrast, judge(effect, contrast), decide(effect), drifts)
+        told[scope.partition(";")[0]] += 1
+    return told
 
 
 def drift_table(random: np.random.Generator, sets: int) -> str:

@@ -12,15 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
-import typer
 
 import perflab as perflab_package
 from perflab import systems
-from perflab.cli import app
 from perflab.load import users
 from perflab.paths import notebooks_dir, project_root
+from tests.cli.test_commands import EVERY
 from tests.load.processes import served
 
 README = (project_root() / "README.md").read_text()
@@ -50,14 +48,6 @@ def commands(program: str) -> list[list[str]]:
 LOADS = [words for words in commands("perflab") if words[0] == "load"]
 SEARCHES = [words for words in LOADS if "--find-capacity" in words]
 SENT = [words for words in LOADS if words not in SEARCHES]
-
-
-def parsed(words: list[str]) -> dict[str, Any]:
-    """Return a command's parameters as the command line reads them; nothing is run."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, click.Group) or hasattr(group, "commands")
-    command = group.commands[words[0]]
-    return dict(command.make_context(words[0], list(words[1:])).params)
 
 
 @pytest.mark.parametrize("words", commands("papermill"), ids=" ".join)
@@ -123,7 +113,7 @@ def test_a_load_does_what_it_says(words: list[str], server: str, folder: Path) -
     assert [each for each in shown["reasons"] if not NOISE.match(each["text"])] == []
     assert (shown["errors"], shown["unsent"]) == (0, 0)
     assert 0.85 * length_s <= shown["duration_s"] < 2 * length_s
-    given = parsed(words)
+    given = EVERY[words[0]].make_context(words[0], words[1:]).params
     if given["rate"]:
         expected = given["rate"] * length_s
         assert shown["requests"] == pytest.approx(expected, abs=5 * expected**0.5)

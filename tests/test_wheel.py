@@ -13,19 +13,6 @@ import pytest
 from perflab.host import installer
 from perflab.paths import project_root
 
-SERVICE = """
-import http.server, sys
-class Page(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *_): pass
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Page).serve_forever()
-"""
-
 
 def call(*command: str, cwd: Path, **variables: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PERFLAB_")}
@@ -62,12 +49,12 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
     state = {"PERFLAB_STATE": str(tmp_path / "state"), "PERFLAB_LOCK": str(tmp_path / "lock")}
     here = tmp_path / "project"
     here.mkdir()
-    (here / "app.py").write_text(SERVICE)
+    shutil.copy(project_root() / "services" / "duel_example" / "server.py", here / "app.py")
     listed = call(perflab, "experiments", cwd=here)
     assert "sync_vs_async" in listed
     assert "left out" not in listed
     assert "reference run" in call(perflab, "claims", "--study", "inference", cwd=here, **state)
-    command = "command:python3 app.py {port}"
+    command = "command:python3 app.py --port {port}"
     answer = call(
         perflab, "duel", "--variant", f"old={command}", "--variant", f"new={command}", "--blocks",
         "1", "-d", "0.5", "--design", "trials", cwd=here, **state,

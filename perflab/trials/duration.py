@@ -25,7 +25,7 @@ def earlier_runs(root: Path | str | None = None) -> list[Run]:
 def about(seconds: float) -> str:
     """Return a length of time in words: ``about 24 minutes``."""
     for unit, length_s in (("hour", 3_600), ("minute", 60)):
-        if seconds >= 1.5 * length_s:
+        if seconds >= 3 * length_s:
             return f"about {counted(round(seconds / length_s), unit)}"
     return f"about {counted(max(1, round(seconds)), 'second')}"
 

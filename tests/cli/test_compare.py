@@ -16,15 +16,6 @@ Type = Callable[..., str]
 SLOWER = tuple(Planted(p.levels, p.ratio * 0.7, p.label) for p in ON_AND_OFF)
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    runs = tmp_path / "runs"
-    write_run(runs, seed=1, run_id="first", block_noise=0.02)
-    write_run(runs, seed=2, run_id="slower", block_noise=0.02, treatments=SLOWER)
-    write_run(runs, seed=3, run_id="other", experiment="sync_vs_async")
-    return tmp_path
-
-
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three runs a side; those of B are slower."""
@@ -58,16 +49,16 @@ def test_a_regression_over_three_runs_a_side_fails_a_pipeline_and_an_improvement
     perflab(three, "compare", a, b, "--fail-on", "2")
 
 
-def test_one_run_each_fails_no_pipeline(perflab: Type, data: Path) -> None:
-    text = perflab(data, "compare", "first", "slower", "--fail-on", "1.1", code=5)
+def test_one_run_each_fails_no_pipeline(perflab: Type, three: Path) -> None:
+    text = perflab(three, "compare", "a0", "b0", "--fail-on", "1.1", code=5)
     assert "differs, one run each" in text
     assert "it needs 3 runs on each side; there are 1 and 1" in text
     assert "perflab compare A1,A2,A3 B1,B2,B3 --fail-on 1.1" in text
     # A run cannot be compared with itself.
-    text = perflab(data, "compare", "first", "first", "--fail-on", "1.1", code=4)
+    text = perflab(three, "compare", "a0", "a0", "--fail-on", "1.1", code=4)
     assert "not comparable" in text
     assert "is given 2 times" in text
 
 
-def test_a_factor_below_one_is_refused(perflab: Type, data: Path) -> None:
-    assert "10% worse" in perflab(data, "compare", "first", "slower", "--fail-on", "0.9", code=1)
+def test_a_factor_below_one_is_refused(perflab: Type, three: Path) -> None:
+    assert "10% worse" in perflab(three, "compare", "a0", "b0", "--fail-on", "0.9", code=1)

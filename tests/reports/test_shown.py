@@ -25,7 +25,7 @@ from perflab.reports.verdicts import Saved
 from perflab.systems import experiment, names
 from perflab.systems.inference.experiments.synchronous_commit import SynchronousCommitParameters
 from tests.golden.recordings import write_recording
-from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
+from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 
 PYTHON = re.compile(
     r"PosixPath|Parameters\(|\[\s*'|\('|dtype|<perflab|object at|array\(|None|nan\b|True|False"
@@ -98,6 +98,7 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
         assert "speed changed 1.5x" in " ".join(told)
         return
     of_claims = [line for line in told if not line.startswith("Not asked")]
+    assert all(line in rendered.texts["findings"] for line in told if line not in of_claims)
     # A claim of several parts has a row for each, and one sentence.
     judged = claims_by_rule(rendered.run).values()
     parts = sum(len(claim.findings) for claim in judged if len(claim.findings) > 1)
@@ -164,27 +165,6 @@ def test_saved_files_are_told_by_folder_and_name(tmp_path) -> None:
             part in text for part in (str(tmp_path), "throughput.svg, .png, .csv", "section.md")
         )
         assert "Path(" not in text
-
-
-def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
-    bound, free = Planted({"rung": "bound_425"}), Planted({"rung": "no_deflate_425"})
-    words = "binding to a core lowers latency (p{})"
-    refused = [
-        contrast_of(bound, free, claim=words.format(share), not_testable="one core only")
-        for share in (90, 95, 99)
-    ]
-    run = write_run(tmp_path, contrasts=[contrast_of(ON_AND_OFF[1], ON_AND_OFF[0]), *refused])
-    assert len(api.findings(run).table) == 1
-    line = "Not asked: binding to a core lowers latency (one core only)."
-    assert line in words_of(api.findings(run))
-    assert line in section_text(run)
-
-
-def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
-    run = write_recording(tmp_path, "latency_cpu/claimed")
-    assert "messages/s" in words_of(api.summary(run))
-    assert api.bottlenecks(run) == ()
-    assert not PYTHON.search(words_of(api.bottlenecks(run)))
 
 
 def test_a_run_without_a_claim_has_a_table_without_rows(tmp_path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import psutil
 import pytest
@@ -16,6 +14,7 @@ from perflab.stacks import cleanup
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.stacks import InferenceParameters, stack
 from tests.stacks.asking import children_running, infer, pids_of, started, wait_until
+from tests.support.children import child
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
 
@@ -75,22 +74,10 @@ time.sleep(120)
 @pytest.mark.docker
 @pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
 def test_after_sigkill_the_reaper_removes_everything(backend_name: str) -> None:
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, backend_name],
-        stdout=subprocess.PIPE,
-        cwd=project_root(),
-        start_new_session=True,
-    )
-    assert owner.stdout is not None
-    try:
-        assert owner.stdout.readline() == b"up\n"
+    with child(OWNER, backend_name, cwd=project_root(), start_new_session=True) as owner:
         assert len(cleanup.everything()) == 3
-    finally:
         # One reaper is killed with its owner: the other is enough.
         for reaper in children_running("perflab.stacks.reaper", owner.pid)[:1]:
             reaper.kill()
-        owner.kill()
-        owner.wait()
-        owner.stdout.close()
     folder = state_dir() / "stacks" / f"orphan-{backend_name}"
     wait_until(lambda: cleanup.everything() == [] and not folder.exists())

@@ -26,7 +26,7 @@ from perflab.recordings import (
     RunWriter,
     TreatmentRecord,
 )
-from perflab.recordings.responses import at_least_column, drift_column
+from perflab.recordings.responses import drift_column
 from perflab.trials.summary import identity_columns
 
 USERS = 20
@@ -37,9 +37,6 @@ PHASES = {"threadpool": 0.10, "inference": 0.15, "pool": 0.10, "execute": 0.15, 
 APP_SHARE = 0.9
 # How much a service's CPU share rises when response times do.
 CPU_FOLLOWS_LATENCY = 0.5
-# What a request that is never answered takes, and the times that are then only bounds.
-TIMEOUT_MS = 300.0
-CUT_OFF = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "service_mean_ms")
 DATABASE_PHASES = ("pool", "execute", "commit")
 DIED = Reason(code="service.failed", side="server", text="service 'postgres': died (planted)")
 BUSY = Reason(code="generator.cpu", side="client", text="the client used 97% of its cores")
@@ -47,16 +44,12 @@ BUSY = Reason(code="generator.cpu", side="client", text="the client used 97% of 
 
 @dataclass(frozen=True)
 class Planted:
-    """A treatment and its true throughput as a multiple of the base rate.
-
-    With ``times_out`` every one of its requests is cut off after ``TIMEOUT_MS``.
-    """
+    """A treatment and its true throughput as a multiple of the base rate."""
 
     levels: dict[str, str]
     ratio: float = 1.0
     label: str = ""
     phases: dict[str, float] = field(default_factory=lambda: dict(PHASES))
-    times_out: bool = False
 
     @property
     def name(self) -> str:
@@ -101,7 +94,6 @@ def write_run(
     *,
     treatments: Sequence[Planted] = ON_AND_OFF,
     blocks: int = 6,
-    base_rps: float = 320.0,
     requests: int = 400,
     noise: float = 0.03,
     block_noise: float = 0.10,
@@ -150,7 +142,7 @@ def write_run(
         block_effect = float(np.exp(rng.normal(0, block_noise)))
         for position, index in enumerate(order):
             planted = treatments[index]
-            rate = base_rps * planted.ratio * block_effect * float(np.exp(rng.normal(0, noise)))
+            rate = 320.0 * planted.ratio * block_effect * float(np.exp(rng.normal(0, noise)))
             row = _identity(block, position, planted)
             if (block, index) in failed:
                 row |= {"state": "failed", "reasons": [DIED]}
@@ -159,8 +151,6 @@ def write_run(
             trial = PlantedTrial(rng, planted, rate, requests, database, clock_ns)
             clock_ns = trial.end_ns + 500_000_000
             row |= trial.row()
-            if planted.times_out:
-                row |= trial.cut_off(row)
             if drifts is not None:
                 row[drift_column("throughput_rps")] = drifts.get(index, [0.0] * blocks)[block]
             if (block, index) in invalid:
@@ -355,23 +345,6 @@ class PlantedTrial:
                 for state, kind, event in kinds
             ]
         )
-
-    def cut_off(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Cut every request off by a time-out; return what the lab says of such a trial."""
-        requests = self.requests
-        requests["error"] = "timeout"
-        requests["status"] = requests["bytes"] = requests["first_byte_ns"] = 0
-        for name in [name for name in requests if name.startswith("phase_")]:
-            requests[name] = np.float32(np.nan)
-        requests["done_ns"] = requests["planned_ns"] + int(TIMEOUT_MS * 1e6)
-        times = [name for name in row if name in CUT_OFF or name.startswith("phase_")]
-        bounds = {at_least_column(name): TIMEOUT_MS for name in times if name in CUT_OFF}
-        return {
-            **dict.fromkeys(times, float("nan")), **bounds,
-            "errors": row["requests"], "throughput_rps": 0.0, "server_count": -1,
-            "begin_ns": int(self.measured["planned_ns"].min()),
-            "end_ns": int(requests["done_ns"].max()),
-        }  # fmt: skip
 
     def row(self) -> dict[str, Any]:
         """Return the trial's row, computed from its tables as the lab does."""

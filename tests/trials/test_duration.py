@@ -76,6 +76,6 @@ def test_other_experiments_and_runs_with_a_pause_tell_nothing(changes: Mapping[s
 
 
 def test_lengths_of_time_are_in_words() -> None:
-    lengths_s = [0.2, 75, 600, 4 * 3600]
-    words = ["about 1 second", "about 75 seconds", "about 10 minutes", "about 4 hours"]
+    lengths_s = [0.2, 75, 7_000, 4 * 3600]
+    words = ["about 1 second", "about 75 seconds", "about 117 minutes", "about 4 hours"]
     assert list(map(about, lengths_s)) == words

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from perflab import systems
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, RecordingError
 from perflab.paths import notebooks_dir
 from perflab.recordings import Contrast, studies
 from perflab.reports.ledger import Entry, ledger, narrowed
@@ -194,6 +194,21 @@ def test_a_claim_in_words_is_judged_by_its_direction() -> None:
     directed = contrast(response="delivery_p90_ms", published_ratio=None,
                         published_direction="smaller")  # fmt: skip
     assert mismatch(row("claim", ""), directed) == ""
+
+
+def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
+    answer = parse("contrast ladder: b (x) against a, p*")
+    assert answer.covers("b (x) against a, p90")
+    assert not answer.covers("b (x) against a, CPU")
+    assert not answer.covers("b x against a, p90")
+
+
+@pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
+def test_other_words_are_refused_with_the_forms_that_there_are_and_the_nearest(text: str) -> None:
+    with pytest.raises(RecordingError, match="it is one of: contrast EXPERIMENT"):
+        parse(text)
+    with pytest.raises(RecordingError, match="did you mean 'not comparable'"):
+        parse("not comparible: pings")
 
 
 @pytest.mark.usefixtures("write")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.decision import decide
-from perflab.analysis.scope import extended, scope_of
-from perflab.analysis.verdict import judge
+from perflab.analysis.scope import extended
 from perflab.load.checks.trend import WINDOWS, to_its_end
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.two_samples import Rate
-from tests.support.simulations.verdicts import claim
 
 # Standard deviations of logs: of a trial, of its change over the load (both are the machine's), and
 # of a window.
@@ -69,18 +65,3 @@ def held(random: np.random.Generator, sets: int, blocks: int, drift: Drift) -> H
         of_load += effect.low <= math.exp(true.mean()) <= effect.high
         of_end += longer.low <= math.exp(true[-1]) <= longer.high
     return Held(Rate(of_load, sets), Rate(of_end, sets))
-
-
-def scopes(
-    random: np.random.Generator, sets: int, blocks: int, drift: Drift, ratio: float
-) -> Counter[str]:
-    """Return how often runs without a published effect have each scope, without its numbers."""
-    contrast, told = claim(), Counter[str]()
-    for _ in range(sets):
-        drawn = blocks_of(random, blocks, drift, ratio)
-        log_ratios = drawn.mean(axis=1)
-        effect = effect_of(pd.Series(log_ratios))
-        drifts = [to_its_end(row) for row in drawn]
-        scope = scope_of(effect, contrast, judge(effect, contrast), decide(effect), drifts)
-        told[scope.partition(";")[0]] += 1
-    return told
