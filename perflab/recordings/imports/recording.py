@@ -22,7 +22,7 @@ from perflab.recordings import (
     new_run_id,
     trial_id,
 )
-from perflab.recordings.imports import ab, k6, k6_csv, locust, oha, wrk
+from perflab.recordings.imports import ab, k6, locust, oha, wrk
 from perflab.recordings.imports.reading import bytes_of, refused, text_of
 from perflab.recordings.imports.results import (
     CONTRADICTION,
@@ -43,9 +43,6 @@ _SENT = (
 _K6 = (
     "Coordinated omission is not corrected: times count from the sending, even if an arrival rate "
     "plans the iterations; k6 reports those that it could not start as dropped_iterations."
-)
-_K6_CSV = (
-    f"{_K6} Nothing in a CSV tells that its load ended: without its last rows it is a shorter load."
 )
 _OHA = (
     "oha counts from its plan only with -q and --latency-correction, and its JSON does not say "
@@ -89,7 +86,6 @@ class Format:
 
 FORMATS = (
     Format("k6", "summary", k6.fits, k6.read, _K6),
-    Format("k6", "CSV", k6_csv.fits, k6_csv.read, _K6_CSV),
     Format("locust", "CSV", locust.fits, locust.read),
     Format("oha", "JSON", oha.fits, oha.read, _OHA),
     Format("wrk", "text", wrk.fits, wrk.read, _WRK, wrk.BEGIN, wrk.END),
@@ -100,7 +96,8 @@ TOOLS = tuple(dict.fromkeys(form.tool for form in FORMATS))
 NOT_READ = {
     r"timeStamp,elapsed,|(<\?xml.*\s*)?<testResults": "the JTL of JMeter; 'jmeter -g FILE -o "
     "FOLDER' reports it, and 'perflab load' or 'perflab duel' measures the same service",
-    r'\{.*"type":\s*"(Metric|Point)"': "k6's JSON lines; run k6 with --out csv=FILE",
+    r'\{.*"type":\s*"(Metric|Point)"|metric_name,timestamp,': "k6's single values, which do not "
+    "tell whether the load ended; run k6 with --summary-export FILE",
 }
 
 

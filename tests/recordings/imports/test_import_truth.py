@@ -56,7 +56,6 @@ LOST = put("Non-2xx", "  Socket errors: connect 0, read 86, write 0, timeout 34\
         ("k6-summary-1.json", put('"passes": 0,\\s+"fails": 6', '"passes": 3, "fails": 3'), 6, 3,
          184.08 / 2),
         ("k6-machine-summary.json", put('(req_failed"[^}]*matches": )0', r"\g<1>481"), 481, 481, 0),
-        ("k6-1.csv", put("true", "false", 0), 2, 2, 0),
     ],
 )  # fmt: skip
 def test_the_share_of_failures_of_every_tool_is_a_response_and_their_answers_are_no_throughput(
@@ -150,51 +149,6 @@ def test_a_file_of_which_nothing_can_be_true_is_refused(
     assert not (tmp_path / "runs").exists()
 
 
-HEADER = (DATA / "k6-1.csv").read_text().partition("\n")[0] + "\n"
-
-
-def rows(*instants_s: float) -> str:
-    line = (DATA / "k6-1.csv").read_text().splitlines()[2]
-    return "".join(
-        f"{re.sub('[0-9]{16}', f'{1795e12 + 1e6 * at:.0f}', line)}\n" for at in instants_s
-    )
-
-
-LOAD = [n / 100 for n in range(100)]
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        (HEADER + rows(*LOAD) + HEADER + rows(*(5 + at for at in LOAD)), "lines 1, 102"),
-        (HEADER + rows(*LOAD, *(3600 + at for at in LOAD)), "lines 1, 102"),
-        (HEADER + rows(*(start + at for start in (0, 90, 7200) for at in LOAD)), "1, 102, 202"),
-        (HEADER + rows(*(at for pair in zip(LOAD, [100 + at for at in LOAD], strict=True)
-                         for at in pair)), "lines 1, 3"),
-    ],
-)  # fmt: skip
-def test_rows_of_two_loads_are_refused_with_the_lines_at_which_they_begin(
-    text: str, lines: str, tmp_path: Path
-) -> None:
-    (tmp_path / "k6.csv").write_text(text)
-    with pytest.raises(ImportRefused, match=lines):
-        import_files({"a": [tmp_path / "k6.csv"]}, tmp_path)
-
-
-def test_a_long_time_without_rows_is_told_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "k6.csv").write_text(HEADER + rows(*LOAD, *(46 + at for at in LOAD)))
-    trials = import_files({"a": [tmp_path / "k6.csv"]}, tmp_path).trials()
-    (told,) = [item for item in trials["warnings"].iloc[0] if item.code == "import.gap"]
-    assert told.text.startswith("it has no row for 45 s before line 102:")
-
-
-def test_a_file_that_holds_its_rows_twice_says_so(tmp_path: Path) -> None:
-    (tmp_path / "k6.csv").write_text(HEADER + 2 * rows(*LOAD))
-    trials = import_files({"a": [tmp_path / "k6.csv"]}, tmp_path).trials()
-    (told,) = [item for item in trials["warnings"].iloc[0] if item.code == "import.contradiction"]
-    assert told.text.endswith("100 of its 200 requests stand in it already")
-
-
 def test_the_newest_of_imports_within_a_second_is_the_latest(tmp_path: Path) -> None:
     ids = [import_files({"a": [DATA / "wrk-1.txt"]}, tmp_path).run_id for _ in range(6)]
     assert [run.run_id for run in list_runs(tmp_path)] == ids
@@ -204,15 +158,6 @@ def test_the_newest_of_imports_within_a_second_is_the_latest(tmp_path: Path) -> 
 def test_where_nothing_was_answered_no_throughput_succeeded() -> None:
     refused = ToolResult(5, failures=5, duration_s=1, throughput_rps=0, times_ms={}, rated=0)
     assert result_columns(refused)["told_succeeded_rps"] == 0
-
-
-@pytest.mark.parametrize(("instants_s", "rps"), [(LOAD, 101), ([0, 290, 600, 900], 4 / 900)])
-def test_rows_that_are_always_far_apart_are_one_load(
-    instants_s: list[float], rps: float, tmp_path: Path
-) -> None:
-    (tmp_path / "k6.csv").write_text(HEADER + rows(*instants_s))
-    (row,) = import_files({"a": [tmp_path / "k6.csv"]}, tmp_path).trials().to_dict("records")
-    assert row["told_throughput_rps"] == pytest.approx(rps, rel=0.01)
 
 
 @pytest.mark.parametrize(
