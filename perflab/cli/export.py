@@ -45,16 +45,9 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE.md",
-            help="put the sections into this document: between its marks, or --after a heading",
+            help="put the sections into this document: between its marks, or to its end",
         ),
     ] = None,
-    after: Annotated[
-        str,
-        typer.Option(
-            metavar="HEADING",
-            help="a section without marks goes to the end of the part below this heading",
-        ),
-    ] = "",
     views: Annotated[
         str,
         typer.Option(
@@ -88,7 +81,7 @@ def command(
 
     Example: perflab export latest:synchronous_commit --to design --format md,html
 
-    Example: perflab export latest --into design.md --after Results
+    Example: perflab export latest --into design.md
 
     Example: perflab export latest --figures --views effect --to doc/img --format svg,pdf
 
@@ -116,7 +109,7 @@ def command(
         )
     folder = to if to is not None else (into or Path()).resolve().parent
     content = Content(tuple(_listed(views)), full)
-    target = Target(folder, into, overwrite, after)
+    target = Target(folder, into, overwrite)
     for path in export_runs(runs, target, _listed(formats or "md"), content):
         print(path)
 

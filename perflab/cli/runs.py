@@ -21,15 +21,6 @@ STATES = ("valid", "invalid", "failed")
 
 def command(
     experiment: Annotated[str, typer.Option(help="only runs of this experiment")] = "",
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="FOLDER",
-            help="copy the runs of this store here first, and list only these: the --store of a "
-            "'perflab sweep'",
-        ),
-    ] = "",
     limit: Annotated[int, typer.Option(min=0, help="only this many, the newest; 0: all")] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="print JSON, with parameters and paths")
@@ -39,17 +30,13 @@ def command(
 
     Example: perflab runs --json
 
-    Example: perflab runs --from /mnt/results
+    Runs elsewhere: PERFLAB_RUNS=/mnt/results/runs perflab runs
     """
     from perflab.paths import runs_dir
     from perflab.recordings import list_runs, reference_runs
 
-    copied = _copy_from(source) if source else None
     problems: list[str] = []
-    own = list_runs(runs_dir(), problems)
-    all_runs = [run for run in own if copied is None or run.run_id in copied]
-    if copied is None:
-        all_runs = [*reference_runs(), *all_runs]
+    all_runs = [*reference_runs(), *list_runs(runs_dir(), problems)]
     _check_experiment(experiment, all_runs)
     # A limit of 0 gives all: [-0:] is the whole list.
     runs = [run for run in all_runs if experiment in ("", run.record.experiment)][-limit:]
@@ -63,28 +50,6 @@ def command(
         print_table(_table(runs))
     for problem in problems:
         print(f"perflab: left out: {problem}", file=sys.stderr)
-
-
-def _copy_from(source: str) -> set[str]:
-    """Copy the runs of a store that this host lacks; return the names of all runs there.
-
-    A run is copied whole or not at all. A run that is here stays as it is.
-    """
-    from perflab.errors import StoreError
-    from perflab.paths import runs_dir
-    from perflab.sweeps.hosts.hosts import RUNS, Store
-
-    store = Store(source)
-    names = store.names(RUNS)
-    if not names:
-        raise StoreError(
-            f"{source} holds no runs; give the folder that was the --store of a 'perflab sweep'"
-        )
-    for name in names:
-        if not (runs_dir() / name).exists():
-            store.get(f"{RUNS}/{name}", runs_dir() / name)
-            print(f"perflab: copied {name}", file=sys.stderr)
-    return set(names)
 
 
 def _check_experiment(name: str, runs: list[Run]) -> None:

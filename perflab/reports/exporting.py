@@ -36,13 +36,12 @@ class Draft:
 class Target:
     """Where an export goes: figures to ``folder``, Markdown to ``into`` if that is named.
 
-    A section that has no marks there yet goes to the end of the part with the heading ``after``.
+    A section that has no marks there yet goes to the end of the document.
     """
 
     folder: Path
     into: Path | None = None
     overwrite: bool = False
-    after: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ def _markdown(
     # Bytes that are not UTF-8 come back unchanged.
     text = "" if before is None else before.decode("utf-8", "surrogateescape")
     try:
-        after = filled(text, bodies, after=target.after, overwrite=target.overwrite)
+        after = filled(text, bodies, overwrite=target.overwrite)
     except ExportRefused as error:
         raise ExportRefused(f"{document}: {error}") from None
     return Draft(document, before, after.encode("utf-8", "surrogateescape"))

@@ -18,7 +18,6 @@ BEFORE, AFTER = "<!-- perflab:", " -->"
 END = f"{BEFORE}end{AFTER}"
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 DIGITS = 16
-HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
 # What a formatter of Markdown changes, without changing what is said: bullets, the rules and
 # padding of tables, emphasis and escapes.
 BULLET = re.compile(r"^[ \t]*[*+-][ \t]+", re.MULTILINE)
@@ -83,15 +82,12 @@ def regions(text: str) -> list[Region]:
     return complete
 
 
-def filled(
-    text: str, bodies: Mapping[str, str], *, after: str = "", overwrite: bool = False
-) -> str:
+def filled(text: str, bodies: Mapping[str, str], *, overwrite: bool = False) -> str:
     """Return ``text`` with new ``bodies``, by name of region; all else in it stays as it is.
 
-    A body that has no region yet goes, with its marks, to the end of the part under the heading
-    ``after``; a text without any words needs none. With ``overwrite`` regions that were edited by
-    hand are replaced too. ExportRefused where marks are damaged or missing, or a region was edited
-    by hand.
+    A body that has no region yet goes to the end of the text, with marks that may be moved. With
+    ``overwrite`` regions that were edited by hand are replaced too. ExportRefused where marks are
+    damaged, or a region was edited by hand.
     """
     for name, body in bodies.items():
         if any(_mark_words(line) is not None for line in _lines(body)):
@@ -99,11 +95,11 @@ def filled(
     existing = {region.name: region for region in regions(text)}
     missing = [name for name in bodies if name not in existing]
     lines = _lines(text)
-    place = _end_of_part(lines, after, missing[0]) if missing else len(lines)
+    if missing and _fenced([*lines, "\n"])[-1]:
+        raise ExportRefused("the text ends within a code block; close it, or put marks above it")
     replaced = [region for region in existing.values() if region.name in bodies]
+    lines.append(_new(lines, {name: bodies[name] for name in missing}))
     # From the end on, so that places before it stay as they are.
-    gap = _line_end(lines[0]) if missing and place < len(lines) else ""
-    lines[place:place] = [_new(lines[:place], {name: bodies[name] for name in missing}) + gap]
     for region in sorted(replaced, key=lambda region: -region.first):
         body = bodies[region.name]
         if region.is_edited() and digest(region.body) != digest(body) and not overwrite:
@@ -118,33 +114,6 @@ def filled(
             block if end.endswith("\n") else block.rstrip("\r\n")
         ]
     return "".join(lines)
-
-
-def _end_of_part(lines: list[str], heading: str, name: str) -> int:
-    """Return the line at which the part of the text below a heading ends."""
-    if not "".join(lines).strip("\ufeff \t\r\n"):
-        return len(lines)
-    headings = {
-        place: (len(match[1]), match[2])
-        for place, fence in enumerate(_fenced(lines))
-        if not fence and (match := HEADING.fullmatch(lines[place].strip("\ufeff\r\n")))
-    }
-    named = [place for place, (_, words) in headings.items() if words == heading.lstrip("# ")]
-    if not heading or len(named) != 1:
-        problem = f"there are no marks for '{name}'"
-        if heading:
-            problem += f", and {len(named) or 'no'} headings '{heading.lstrip('# ')}'"
-        known = ", ".join(f"'{words}'" for _, words in headings.values()) or "none"
-        raise ExportRefused(
-            f"{problem}; say below which heading it goes (--after HEADING; there are: {known}), or "
-            f"put the lines '{_begin(name, '')}' and '{END}' where it shall stand"
-        )
-    level = headings[named[0]][0]
-    ends = (place for place in headings if place > named[0] and headings[place][0] <= level)
-    place = next(ends, len(lines))
-    if place == len(lines) and _fenced([*lines, "\n"])[-1]:
-        raise ExportRefused("the text ends within a code block; close it, or put marks above it")
-    return place
 
 
 def _new(before: list[str], bodies: Mapping[str, str]) -> str:

@@ -1,8 +1,7 @@
 """Hosts of a sweep: whether they are alike in what must be equal, and the store of their output.
 
-Runs and other output of cells are copied to a folder, and back. Each copy has a list of its files
-with their SHA-256, and gets its name by a rename once all of it is on the disk. A copy without a
-list is unfinished and is not read. A copy is never overwritten.
+Runs and other output of cells are copied to a folder. Each copy has a list of its files with their
+SHA-256, and gets its name by a rename once all of it is on the disk. A copy is never overwritten.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from perflab.errors import ClusterError, PerflabError, StoreError
@@ -89,31 +88,6 @@ class Store:
                     write_file(temporary / LIST, lambda file: file.write(listed))
         return str(target)
 
-    def names(self, of: str) -> list[str]:
-        """Return the names of all whole copies below a place, in order."""
-        with self._explained():
-            places = sorted((self.folder / of).glob(f"[!.]*/{LIST}"))
-        return [place.parent.name for place in places]
-
-    def get(self, place: str, folder: Path) -> None:
-        """Copy a place into a new folder, whole and unchanged, or not at all.
-
-        StoreError where no whole copy is there, or a file was changed.
-        """
-        with self._explained():
-            digests = self._listed(place)
-            if digests is None:
-                raise StoreError(f"{self.folder}: nothing has been copied to {place}")
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with whole_folder(folder) as temporary:
-                for name, digest in digests.items():
-                    copy = _inside(temporary, name)
-                    _copy(self.folder / place / name, copy)
-                    if sha256_of(copy) != digest:
-                        raise StoreError(
-                            f"{self.folder}: {place}/{name} was changed since it was copied"
-                        )
-
     def _listed(self, place: str) -> dict[str, str] | None:
         """Return the SHA-256 of each file of a copy; None where there is no whole copy."""
         try:
@@ -140,14 +114,6 @@ def _files_of(folder: Path) -> dict[str, Path]:
         and not path.name.startswith(".tmp-")
         and path != folder / LIST
     }
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """Return the path of a listed file; refuse one outside the folder, as lists may be forged."""
-    parts = PurePosixPath(name).parts
-    if not parts or parts[0] == "/" or ".." in parts:
-        raise StoreError(f"'{name}' is listed in a {LIST} and lies outside of its folder")
-    return folder.joinpath(*parts)
 
 
 BENCH = "bench"
