@@ -43,7 +43,7 @@ def command(
         ),
     ] = "",
 ) -> None:
-    """Execute notebooks over grids, lists and samples of parameters.
+    """Execute notebooks over grids and lists of parameters.
 
     Every cell is checked before anything starts. --resume finishes interrupted runs, executes the
     cells that have not begun, and tries failed cells again.

@@ -7,7 +7,6 @@ problem. Tags construct nothing.
 ::
 
     title: two pools          # optional
-    seed: 7                   # needed where something is drawn
     retries: 1                # of a cell whose services or kernel failed
     parameters:               # of every notebook that has them
       backend: process
@@ -19,9 +18,6 @@ problem. Tags construct nothing.
         zip:                  # the first of each, the second of each...
           workers: [1, 2]
           pool_size: [4, 8]
-        sample:               # drawn by the seed
-          count: 3
-          of: {requests: {integers: [200, 1000]}}
 """
 
 from __future__ import annotations
@@ -29,7 +25,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -45,7 +40,6 @@ from perflab.parameters import as_text, did_you_mean, from_text
 from perflab.trials.experiment import OF_THE_CALL, Experiment
 
 MOST_CELLS = 5_000
-DIGITS = 6
 ID_LENGTH = 10
 
 
@@ -57,39 +51,10 @@ def _cell_parameter(name: str) -> str:
 
 Name = Annotated[str, AfterValidator(_cell_parameter)]
 Values = Annotated[list[Any], Field(min_length=1)]
-Two = Field(default=None, min_length=2, max_length=2)
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Drawn(_Section):
-    """A value that is drawn between two ends."""
-
-    uniform: list[float] | None = Two
-    integers: list[int] | None = Two
-
-    @model_validator(mode="after")
-    def _has_one_pair_of_ends(self) -> Drawn:
-        pairs = [ends for ends in (self.uniform, self.integers) if ends]
-        if len(pairs) != 1 or pairs[0][0] >= pairs[0][1]:
-            raise ValueError("give {uniform: [LOW, HIGH]} or {integers: [LOW, HIGH]}, LOW first")
-        return self
-
-    def draw(self, source: random.Random) -> int | float:
-        """Return the next value."""
-        if self.integers:
-            return source.randint(*self.integers)
-        # Few digits, as somebody would type the value.
-        return float(f"{source.uniform(*(self.uniform or [])):.{DIGITS}g}")
-
-
-class Sample(_Section):
-    """Combinations that are drawn at random; equal seeds draw equal ones."""
-
-    count: int = Field(ge=1, le=MOST_CELLS)
-    of: dict[Name, Drawn] = Field(min_length=1)
 
 
 class Group(_Section):
@@ -99,7 +64,6 @@ class Group(_Section):
     parameters: dict[Name, Any] = {}
     grid: dict[Name, Values] = {}
     zip: dict[Name, Values] = {}
-    sample: Sample | None = None
 
     @model_validator(mode="after")
     def _fit_together(self) -> Group:
@@ -107,25 +71,18 @@ class Group(_Section):
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name} {count}" for name, count in lengths.items())
             raise ValueError(f"zip: its lists go together, so give as many of each ({shown})")
-        names = [*self.parameters, *self.grid, *self.zip, *(self.sample.of if self.sample else ())]
+        names = [*self.parameters, *self.grid, *self.zip]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"'{twice[0]}' is given twice; give it once")
         return self
 
-    def axes(self, seed: int | None) -> list[list[dict[str, Any]]]:
-        """Return lists of alternatives, to be combined with all others; a sample needs a seed."""
+    def axes(self) -> list[list[dict[str, Any]]]:
+        """Return lists of alternatives, each to be combined with those of all others."""
         axes = [[{name: value} for value in values] for name, values in self.grid.items()]
         if self.zip:
             rows = zip(*self.zip.values(), strict=True)
             axes.append([dict(zip(self.zip, row, strict=True)) for row in rows])
-        if self.sample:
-            sources = {
-                name: random.Random(f"{seed}/{self.notebook}/{name}") for name in self.sample.of
-            }
-            drawn = self.sample.of.items()
-            count = range(self.sample.count)
-            axes.append([{name: one.draw(sources[name]) for name, one in drawn} for _ in count])
         return axes
 
 
@@ -133,22 +90,19 @@ class SweepFile(_Section):
     """A sweep file as it is written."""
 
     title: str = ""
-    seed: int | None = Field(default=None, ge=0, lt=2**63)
     retries: int = Field(default=1, ge=0, le=10)
     parameters: dict[Name, Any] = {}
     cells: list[Group] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _can_be_planned(self) -> SweepFile:
-        if self.seed is None and any(group.sample for group in self.cells):
-            raise ValueError("sample: give the file a seed (seed: 7), so that it stays the same")
-        count = sum(math.prod(map(len, group.axes(self.seed))) for group in self.cells)
+        count = sum(math.prod(map(len, group.axes())) for group in self.cells)
         if count > MOST_CELLS:
             raise ValueError(f"{count:,} cells are asked for; {MOST_CELLS:,} are the most")
         return self
 
 
-WORDS = (*SweepFile.model_fields, *Group.model_fields, *Sample.model_fields)
+WORDS = (*SweepFile.model_fields, *Group.model_fields)
 
 
 class _Loader(yaml.BaseLoader):  # type: ignore[misc]
@@ -263,7 +217,7 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
         fields = experiment.parameters.model_fields
         known |= {*fields}
         shared = {name: value for name, value in file.parameters.items() if name in fields}
-        for combination in product(*group.axes(file.seed)):
+        for combination in product(*group.axes()):
             varied = {name: value for part in combination for name, value in part.items()}
             try:
                 cell = _cell(experiment, shared, {**group.parameters, **varied})

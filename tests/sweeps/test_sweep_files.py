@@ -49,27 +49,6 @@ def test_a_grid_is_every_combination_and_a_zip_goes_together(tmp_path: Path) -> 
     ]  # fmt: skip
 
 
-SAMPLE = """seed: {seed}
-cells:
-  - notebook: client_overhead
-    sample:
-      count: 5
-      of:
-        delay_ms: {{uniform: [1, 9]}}
-        body_bytes: {{integers: [1, 100000]}}
-"""
-
-
-def test_a_sample_is_the_same_for_one_seed_and_another_for_another(tmp_path: Path) -> None:
-    names = ("delay_ms", "body_bytes")
-    first = values(opened(tmp_path, SAMPLE.format(seed=7)), *names)
-    assert len(set(first)) == 5
-    assert values(opened(tmp_path, SAMPLE.format(seed=7)), *names) == first
-    assert values(opened(tmp_path, SAMPLE.format(seed=8)), *names) != first
-    without = SAMPLE.format(seed=7).replace("seed: 7\n", "")
-    assert "give the file a seed" in problems_of(tmp_path, without)[0]
-
-
 def test_a_cell_keeps_its_id_when_lines_move_and_loses_it_when_it_asks_otherwise(
     tmp_path: Path,
 ) -> None:
@@ -95,7 +74,6 @@ cells:
       workers: []
       resume: [x]
     zip: {pool_size: [1, 2]}
-    sample: {count: 0, of: {requests: {uniform: [1]}}}
 """
 WRONG_PARAMETERS = """\
 parameters: {backend: process}
@@ -109,11 +87,9 @@ cells:
 """
 EXPECTED = {
     WRONG_FORM: (
-        "titel: is not known here (did you mean 'title'?); a sweep file has: title, seed,",
+        "titel: is not known here (did you mean 'title'?); a sweep file has: title, retries,",
         "cells.1.grid.workers: List should have at least 1 item",
         "cells.1.grid.resume: is no parameter of cells",
-        "cells.1.sample.count: ",
-        "cells.1.sample.of.requests.uniform: List should have at least 2 items",
     ),
     WRONG_PARAMETERS: (
         "cells.0: client_overhead: blocks = 0",
@@ -135,13 +111,12 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(tmp_path: Path, text:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("seed: 1\nseed: 2\n", "'seed' is no word, or stands here twice"),
+        ("retries: 1\nretries: 2\n", "'retries' is no word, or stands here twice"),
         ("cells: &a [*a]\n", "recursive"),
         ("title: a\n---\ntitle: b\n", "another document"),
         ("title: " + "[" * 4000 + "]" * 4000 + "\n", "nested too deeply"),
         ("", "a sweep is a table"),
         (ECHO + "    parameters: {delay_ms: 1:30}\n", "delay_ms = '1:30': "),
-        (ECHO + "    sample: {count: 2, of: {blocks: {integers: [5, 4]}}}\n", "LOW first"),
         (ECHO + f"    grid: {{blocks: {[*range(100)]}, delay_ms: {[*range(100)]}}}\n",
          "10,000 cells are asked for"),
         (ECHO + "    zip: {blocks: [1, 2], delay_ms: [1]}\n", "blocks 2, delay_ms 1"),
@@ -169,8 +144,8 @@ def test_a_sweep_that_is_shipped_can_be_started(path: Path) -> None:
 
 
 words = st.sampled_from(
-    ["title", "seed", "cells", "notebook", "grid", "zip", "sample", "count", "of",
-     "client_overhead", "blocks", "uniform", "no", "0123", "1e5", "-3", "0.5", "null", "'a'", "x"]
+    ["title", "retries", "cells", "notebook", "grid", "zip", "client_overhead", "blocks",
+     "no", "0123", "1e5", "-3", "0.5", "null", "'a'", "x"]
 )  # fmt: skip
 trees = st.recursive(
     words,
@@ -184,8 +159,8 @@ trees = st.recursive(
 )
 pairs_of_words = st.lists(st.builds("{}: {}\n".format, words, trees), max_size=5)
 cells_of_trees = st.builds(
-    "seed: 1\ncells: [{{notebook: client_overhead, {}: {}}}]\n".format,
-    st.sampled_from(["grid", "sample"]),
+    "retries: 1\ncells: [{{notebook: client_overhead, {}: {}}}]\n".format,
+    st.sampled_from(["grid", "zip"]),
     trees,
 )
 files = pairs_of_words.map("".join) | cells_of_trees | st.text(max_size=40)
