@@ -106,12 +106,13 @@ def compare(a: Compared, b: Compared) -> Shown:
     A side is a run, a reference (see :func:`open_run`), or several of them. With three or more a
     side the run is the unit, and responses are better or worse.
     """
+    from perflab.analysis.between_runs import compare_runs
     from perflab.reports.verdicts import shown_comparison
 
     sides = _listed(a), _listed(b)
     if not all(sides):
         raise ParameterError("compare", ["a side has no runs; name at least one"])
-    return shown_comparison(*sides)
+    return shown_comparison(*sides, compare_runs(*sides))
 
 
 def trials_of(which: Compared | None = None) -> pd.DataFrame:

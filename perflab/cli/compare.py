@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perflab.cli.outputs import frame_table, make_console, print_table
+from perflab.cli.outputs import print_shown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from perflab.analysis.between_runs import RunComparison
     from perflab.recordings import Run
 
 WORSE, NOT_COMPARABLE, TOO_FEW_RUNS = 3, 4, 5
@@ -53,6 +50,7 @@ def command(
     from perflab import api
     from perflab.analysis.between_runs import compare_runs
     from perflab.errors import ParameterError
+    from perflab.reports.verdicts import shown_comparison
 
     if fail_on and not fail_on >= 1:
         raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; for 10% worse give 1.1"])
@@ -62,7 +60,7 @@ def command(
     )
     comparison = compare_runs(a, b)
     worse = comparison.worse(fail_on) if fail_on else comparison.table.head(0)
-    _print(a, b, comparison)
+    print_shown(shown_comparison(a, b, comparison))
     if comparison.obstacles:
         raise typer.Exit(NOT_COMPARABLE)
     if fail_on and not comparison.enough:
@@ -89,25 +87,3 @@ def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
         f"Repeat `perflab run {a[0].record.experiment}` for A and B in turn until each side has "
         f"{ENOUGH_RUNS} runs; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
     )
-
-
-def _print(a: list[Run], b: list[Run], comparison: RunComparison) -> None:
-    console = make_console()
-    for name, side in (("A", a), ("B", b)):
-        ids = ", ".join(run.run_id for run in side)
-        console.print(f"{name} {ids}", markup=False, highlight=False)
-    if comparison.obstacles:
-        console.print("not comparable:")
-        for text in comparison.obstacles:
-            console.print(f"  {text}", markup=False, highlight=False)
-        return
-    print_comparison(comparison.table)
-    for text in comparison.notes:
-        console.print(f"note: {text}", markup=False, highlight=False)
-
-
-def print_comparison(table: pd.DataFrame) -> None:
-    """Print the rows of a comparison, with coloured verdicts."""
-    from perflab.reports.verdicts import COLORS, comparison_text
-
-    print_table(frame_table(comparison_text(table), COLORS))

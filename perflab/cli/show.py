@@ -122,7 +122,8 @@ def _print_record(run: Run) -> None:
 def _print_imported(run: Run) -> None:
     """Print the remarks on imported loads, and compare the treatments with the first."""
     from perflab.analysis.between_runs import NOTES, against_first
-    from perflab.cli.compare import print_comparison
+    from perflab.recordings.display import Shown
+    from perflab.reports.verdicts import COLORS, comparison_text
 
     console = make_console()
     trials_by_text: dict[str, list[str]] = {}
@@ -136,9 +137,8 @@ def _print_imported(run: Run) -> None:
     comparison = against_first(run)
     if len(comparison):
         console.print()
-        print_comparison(comparison)
-        for note in NOTES:
-            console.print(Text(f"note: {note}"))
+        rows = comparison_text(comparison)
+        print_shown(Shown(comparison, rows, marks=COLORS, notes=list(NOTES)))
 
 
 def _trials(run: Run) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.answers import answers_of
-from perflab.analysis.between_runs import compare_runs
+from perflab.analysis.between_runs import RunComparison
 from perflab.analysis.evaluation import not_asked
 from perflab.analysis.verdict import Outcome
 from perflab.recordings import Run
@@ -138,9 +138,8 @@ def _trials(row: Mapping[Any, Any]) -> str:
     return f"{counts[0]} of {sum(counts)} valid"
 
 
-def shown_comparison(a: Sequence[Run], b: Sequence[Run]) -> Shown:
+def shown_comparison(a: Sequence[Run], b: Sequence[Run], comparison: RunComparison) -> Shown:
     """Return ratios B / A with verdicts, or an empty table with the reasons below it."""
-    comparison = compare_runs(a, b)
     text = comparison_text(comparison.table)
     notes = [
         f"{name}: {', '.join(run.run_id for run in side)}"
