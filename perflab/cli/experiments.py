@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.outputs import make_console, print_table
+from perflab.cli.outputs import make_console, print_shown
 
 if TYPE_CHECKING:
     from perflab.trials.experiment import Experiment
@@ -35,28 +33,13 @@ def command(
 
     Example: perflab experiments synchronous_commit
     """
-    from perflab.errors import ExperimentError
-    from perflab.systems import experiment, names
+    from perflab.reports.runs import questions
+    from perflab.systems import experiment
 
     if name:
         _print_one(experiment(name))
         return
-    experiments, faults = [], []
-    for experiment_name in names():
-        try:
-            experiments.append(experiment(experiment_name))
-        except ExperimentError as error:
-            faults.append(str(error))
-    _print_all(experiments)
-    for fault in faults:
-        print(f"perflab: left out: {fault}", file=sys.stderr)
-
-
-def _print_all(experiments: list[Experiment]) -> None:
-    table = Table("system", "experiment", "question")
-    for item in sorted(experiments, key=lambda item: (item.system, item.name)):
-        table.add_row(Text(item.system), Text(item.name, "bold"), Text(item.question))
-    print_table(table)
+    print_shown(questions())
     print("\n'perflab experiments NAME' lists the parameters of one.")
 
 

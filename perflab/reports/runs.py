@@ -60,7 +60,7 @@ def measured_where(reference: Sequence[Run]) -> str:
 
 
 def questions() -> Shown:
-    """Show every experiment with its question and its notebook; notes name the broken ones."""
+    """Show every experiment with its question, linked to its notebook; notes name broken ones."""
     rows, faults = [], []
     for name in systems.names():
         try:
@@ -68,11 +68,10 @@ def questions() -> Shown:
         except ExperimentError as error:
             faults.append(f"left out: {error}")
             continue
-        file = f"{name}.ipynb"
-        notebook = file if (notebooks_dir() / file).exists() else ""
-        rows.append((experiment.system, experiment.question, notebook))
-    table = pd.DataFrame(sorted(rows), columns=["system", "question", "notebook"], dtype=object)
-    links = {name: name for name in table["notebook"] if name}
+        rows.append((experiment.system, name, experiment.question))
+    table = pd.DataFrame(sorted(rows), columns=["system", "experiment", "question"], dtype=object)
+    files = {name: f"{name}.ipynb" for name in table["experiment"]}
+    links = {name: file for name, file in files.items() if (notebooks_dir() / file).exists()}
     return Shown(table, table, notes=faults, links=links)
 
 

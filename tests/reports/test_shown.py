@@ -187,7 +187,7 @@ def test_every_experiment_is_there_with_its_question_and_a_link_that_leads_somew
     addresses = re.findall(r'href="([^"]+)"', page)
     assert len(addresses) == len(names())
     assert all((notebooks_dir() / address).is_file() for address in addresses)
-    table = shown.table.head(1).assign(notebook='"><script>')
+    table = shown.table.head(1).assign(experiment='"><script>')
     assert "<script>" not in Shown(table, table, links={'"><script>': '"><script>'})._repr_html_()
 
 
