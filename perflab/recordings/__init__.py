@@ -15,7 +15,6 @@ from perflab.recordings.run import Run
 from perflab.recordings.runs import (
     FREE_PARAMETERS,
     REFERENCE,
-    Selected,
     complete_blocks,
     list_runs,
     open_run,
@@ -39,7 +38,7 @@ from perflab.statistics.interim_analysis import UntilDecided
 
 __all__ = [
     "FREE_PARAMETERS", "REFERENCE", "Contrast", "ContrastPair", "Reason", "Remark", "Response",
-    "Run", "RunRecord", "RunWriter", "Selected", "Side", "Steady", "TreatmentRecord",
+    "Run", "RunRecord", "RunWriter", "Side", "Steady", "TreatmentRecord",
     "UntilDecided", "check_same", "check_services", "claims", "complete_blocks", "fault",
     "is_reference", "list_runs", "named", "new_run_id", "open_run", "pack", "published",
     "published_value", "reference_runs", "remaining_blocks", "response_of", "select", "studies",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -117,42 +116,29 @@ def _listed(names: list[str]) -> str:
 FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
 
 
-@dataclass(frozen=True)
-class Selected:
-    """A run of those that asked the same question, and its number of complete blocks.
-
-    Runs are never pooled: trials of two runs share no block, so a drift between them would count
-    as an effect.
-    """
-
-    run: Run
-    complete_blocks: int
-
-
 def complete_blocks(run: Run) -> int:
     """Return the number of blocks in which every treatment has a valid trial."""
     per_block = run.valid_trials().groupby("block")["treatment"].nunique()
     return int((per_block == len(run.record.treatments)).sum())
 
 
-def select(runs: Iterable[Run]) -> list[Selected]:
+def select(runs: Iterable[Run]) -> list[Run]:
     """Return one run of those that asked the same question, sorted by experiment and backend.
 
     The question is experiment, backend, machine, treatments and parameters, without blocks and
     seed. The run with the most complete blocks is chosen, the newest of several. Unfinished runs
-    are left out. ``runs`` come oldest first.
+    are left out. Runs are never pooled: trials of two runs share no block, so a drift between them
+    would count as an effect. ``runs`` come oldest first.
     """
     by_question: dict[str, list[Run]] = {}
     for run in runs:
         if run.record.state == "finished":
             by_question.setdefault(question_of(run.record), []).append(run)
     chosen = [_best(group) for group in by_question.values()]
-    return sorted(
-        chosen, key=lambda selected: (selected.run.record.experiment, selected.run.record.backend)
-    )
+    return sorted(chosen, key=lambda run: (run.record.experiment, run.record.backend))
 
 
-def _best(group: list[Run]) -> Selected:
+def _best(group: list[Run]) -> Run:
     """Return the choice among runs of one question, oldest first.
 
     Counting complete blocks reads all trials, so a run that cannot exceed the best is not read.
@@ -161,7 +147,7 @@ def _best(group: list[Run]) -> Selected:
     for run in reversed(group[:-1]):
         if run.record.blocks > most and (blocks := complete_blocks(run)) > most:
             best, most = run, blocks
-    return Selected(best, most)
+    return best
 
 
 def question_of(record: RunRecord) -> str:

@@ -14,7 +14,6 @@ from perflab.paths import notebooks_dir, runs_dir
 from perflab.recordings import (
     REFERENCE,
     Run,
-    Selected,
     complete_blocks,
     is_reference,
     list_runs,
@@ -30,7 +29,7 @@ RESUMABLE = ("interrupted", "killed", "failed")
 NO_RUNS = "There are no runs yet: open a notebook from the table above, and run all of its cells."
 
 
-def judged_runs(backend: str = "") -> list[Selected]:
+def judged_runs(backend: str = "") -> list[Run]:
     """Return the user's runs that verdicts are taken from: on docker, on process, or both ("").
 
     Runs with the same parameters and machine asked the same question. The one with the most

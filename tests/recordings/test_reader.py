@@ -87,7 +87,7 @@ def changed(run: Run, **words: object) -> Run:
 
 
 def chosen(root: Path) -> list[tuple[str, int]]:
-    return [(choice.run.run_id, choice.complete_blocks) for choice in select(list_runs(root))]
+    return [(run.run_id, complete_blocks(run)) for run in select(list_runs(root))]
 
 
 def test_the_run_with_most_complete_blocks_is_taken_not_the_newest(tmp_path: Path) -> None:

@@ -18,7 +18,14 @@ from perflab.analysis.verdict import Outcome
 from perflab.errors import PerflabError, RecordingError
 from perflab.parameters import check
 from perflab.paths import reference_dir
-from perflab.recordings import FREE_PARAMETERS, Contrast, Run, Selected, reference_runs, select
+from perflab.recordings import (
+    FREE_PARAMETERS,
+    Contrast,
+    Run,
+    complete_blocks,
+    reference_runs,
+    select,
+)
 from perflab.reports.cells import count, effect_text
 from perflab.reports.ledger.rows import Answer, Answered, Row, mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
@@ -106,9 +113,9 @@ def _by_reference(entry: Entry, line: Mapping[str, str]) -> Entry:
 
 
 def _ledger(
-    study: str, chosen: Sequence[Selected], shipped: Mapping[tuple[str, str], Mapping[str, str]]
+    study: str, chosen: Sequence[Run], shipped: Mapping[tuple[str, str], Mapping[str, str]]
 ) -> list[Entry]:
-    runs = [AnsweringRun(selected) for selected in chosen]
+    runs = [AnsweringRun(run) for run in chosen]
     known = {(check.study, check.check): check for check in checks(study)}
     whys = reasons()
     entries = []
@@ -151,26 +158,31 @@ def _question(contrast: Contrast) -> str:
 class AnsweringRun:
     """A chosen run that answers rows; it is read once, when its first answer is needed."""
 
-    selected: Selected
+    run: Run
+
+    @cached_property
+    def complete_blocks(self) -> int:
+        """The number of the run's complete blocks."""
+        return complete_blocks(self.run)
 
     @cached_property
     def findings(self) -> list[Finding]:
         """The findings on the contrasts that the experiment still has unchanged."""
-        today = _questions_today(self.selected.run)
-        findings = evaluate(self.selected.run)
+        today = _questions_today(self.run)
+        findings = evaluate(self.run)
         return [finding for finding in findings if _question(finding.contrast) in today]
 
     @property
     def treatments(self) -> set[str]:
         """The names of the run's treatments."""
-        return {item.name for item in self.selected.run.record.treatments}
+        return {item.name for item in self.run.record.treatments}
 
     @cached_property
     def views(self) -> Mapping[str, View]:
         """The views that suit the run, by name."""
         from perflab.reports.figures import views_of
 
-        return {view.name: view for view in views_of(self.selected.run)}
+        return {view.name: view for view in views_of(self.run)}
 
     @cached_property
     def claims(self) -> Mapping[tuple[str, str], JointClaim]:
@@ -179,7 +191,7 @@ class AnsweringRun:
             (view.name, name): claim
             for view in self.views.values()
             if view.judging
-            for name, claim in view.judging.of(self.selected.run).items()
+            for name, claim in view.judging.of(self.run).items()
         }
 
     def by_contrasts(self, row: Row) -> Entry | None:
@@ -216,7 +228,7 @@ class AnsweringRun:
             names = [finding.contrast.name.rpartition(", ")[2] for finding in findings]
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]
         n = tuple(count(part.effect.n if part.effect else None) for part in findings)
-        numbers = (tuple(measured), n, self.selected.run.run_id)
+        numbers = (tuple(measured), n, self.run.run_id)
         return Entry(row, outcome, why, *numbers, judged=True)
 
     def weight(self, answer: Answer) -> tuple[bool, int, str]:
@@ -225,16 +237,16 @@ class AnsweringRun:
         First come runs with exactly the parameters of the answer and defaults for the rest, then
         those with more complete blocks, then newer ones.
         """
-        record = self.selected.run.record
+        record = self.run.record
         actual, planned = record.parameters, plan_of(answer).parameters
         names = (set(actual) | set(planned)) - set(FREE_PARAMETERS)
         is_as_planned = all(actual.get(name) == planned.get(name) for name in names)
-        return is_as_planned, self.selected.complete_blocks, record.created_at
+        return is_as_planned, self.complete_blocks, record.created_at
 
 
 def _by_weight(runs: Sequence[AnsweringRun], answer: Answer) -> Sequence[AnsweringRun]:
     """Return the runs of an answer's experiment, the one to ask first in front."""
-    suited = [run for run in runs if run.selected.run.record.experiment == answer.experiment]
+    suited = [run for run in runs if run.run.record.experiment == answer.experiment]
     return sorted(suited, key=lambda run: run.weight(answer), reverse=True)
 
 
@@ -296,7 +308,7 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
         # A figure shows what was published only if it has the treatments that are in question.
         if not answer.claim and answer.view in run.views and planned <= run.treatments:
             words = f"perflab.draw(run, '{answer.view}')"
-            return Entry(row, SHOWN, words, run_id=run.selected.run.run_id)
+            return Entry(row, SHOWN, words, run_id=run.run.run_id)
     return Entry(row, UNMEASURED, answer.command)
 
 

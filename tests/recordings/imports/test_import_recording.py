@@ -112,7 +112,7 @@ def test_verdicts_are_taken_from_no_imported_run(
     monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
     imported(tmp_path, a="wrk-1.txt")
     lab_run = write_run(tmp_path, blocks=2, requests=60)
-    assert [judged.run.run_id for judged in judged_runs()] == [lab_run.run_id]
+    assert [run.run_id for run in judged_runs()] == [lab_run.run_id]
 
 
 def written(folder: Path, name: str, content: bytes | str) -> Path:
