@@ -236,7 +236,7 @@ def export(
     from perflab.reports.verdicts import Saved
 
     runs_to_export = [what] if isinstance(what, Run) else list(what)
-    target = exporting.Target(Path(to), overwrite=overwrite)
+    target = exporting.Destination(Path(to), overwrite=overwrite)
     content = exporting.Content(tuple(views), full)
     return Saved(exporting.export_runs(runs_to_export, target, list(formats), content))
 

@@ -101,7 +101,7 @@ def command(
             folder = to / run.run_id if to is not None and len(runs) > 1 else to
             _export_figures(run, _listed(views), folder, _listed(formats or "svg,png"))
         return
-    from perflab.reports.exporting import Content, Target, export_runs
+    from perflab.reports.exporting import Content, Destination, export_runs
 
     if to is None and into is None:
         raise ParameterError(
@@ -109,7 +109,7 @@ def command(
         )
     folder = to if to is not None else (into or Path()).resolve().parent
     content = Content(tuple(_listed(views)), full)
-    target = Target(folder, into, overwrite)
+    target = Destination(folder, into, overwrite)
     for path in export_runs(runs, target, _listed(formats or "md"), content):
         print(path)
 

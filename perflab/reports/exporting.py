@@ -33,7 +33,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Target:
+class Destination:
     """Where an export goes: figures to ``folder``, Markdown to ``into`` if that is named.
 
     A section that has no marks there yet goes to the end of the document.
@@ -76,7 +76,7 @@ class ExportedRun:
 
 
 def export_runs(
-    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = PAGE
+    runs: Sequence[Run], target: Destination, formats: Sequence[str], content: Content = PAGE
 ) -> list[Path]:
     """Write the documents of runs; return their paths and those of figures and tables.
 
@@ -124,7 +124,9 @@ def _region_names(runs: Sequence[Run]) -> list[str]:
     return names
 
 
-def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content) -> None:
+def _check(
+    runs: Sequence[Run], target: Destination, formats: Sequence[str], content: Content
+) -> None:
     problems = unknown("format", formats, FORMATS)
     ids = [run.run_id for run in runs]
     problems += [f"run {name} is named twice" for name in dict.fromkeys(ids) if ids.count(name) > 1]
@@ -138,13 +140,13 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content:
         raise ParameterError("perflab export", problems)
 
 
-def _path_of(kind: str, parts: Sequence[ExportedRun], target: Target) -> Path:
+def _path_of(kind: str, parts: Sequence[ExportedRun], target: Destination) -> Path:
     names = list(dict.fromkeys(part.run.record.experiment for part in parts))
     return target.folder / f"{names[0] if len(names) == 1 else NAME_OF_SEVERAL}.{kind}"
 
 
 def _document(
-    kind: str, parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
+    kind: str, parts: Sequence[ExportedRun], target: Destination, content: Content, workshop: Path
 ) -> Draft:
     """Return the draft of a document in one format; the figures lie in ``workshop``.
 
@@ -178,7 +180,7 @@ def _document(
 
 
 def _markdown(
-    parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
+    parts: Sequence[ExportedRun], target: Destination, content: Content, workshop: Path
 ) -> Draft:
     """Return the draft of a Markdown text with marked regions; a refusal names the file."""
     document = target.into.resolve() if target.into else _path_of("md", parts, target)

@@ -18,7 +18,7 @@ from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
 from perflab.reports import conversion
 from perflab.reports.cells import to_markdown
-from perflab.reports.exporting import Content, Target, export_runs
+from perflab.reports.exporting import Content, Destination, export_runs
 from tests.support.synthetic import write_run
 
 # Drawing whole runs takes seconds.
@@ -41,7 +41,7 @@ def other(tmp_path_factory) -> Run:
 def exported(run, tmp_path_factory) -> Path:
     """A folder with every format of one run."""
     folder = tmp_path_factory.mktemp("documents")
-    export_runs([run], Target(folder), ["md", "html", "pdf", "docx"], Content(full=True))
+    export_runs([run], Destination(folder), ["md", "html", "pdf", "docx"], Content(full=True))
     return folder
 
 
@@ -108,13 +108,13 @@ def test_names_that_look_like_formulas_or_struck_out_words_stay_as_they_are(tmp_
 
 
 def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:
-    export_runs([run], Target(tmp_path), ["docx"], ONE)
+    export_runs([run], Destination(tmp_path), ["docx"], ONE)
     path = tmp_path / "synchronous_commit.docx"
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("mine.txt", "my words")
     edited = path.read_bytes()
     with pytest.raises(ExportRefused, match="--overwrite"):
-        export_runs([run], Target(tmp_path), ["docx"], ONE)
+        export_runs([run], Destination(tmp_path), ["docx"], ONE)
     assert path.read_bytes() == edited
 
 
@@ -123,7 +123,7 @@ def test_a_section_goes_into_an_existing_document(run, tmp_path) -> None:
     document.parent.mkdir()
     document.write_bytes(b"# Design\r\n\r\nmine \xff\r\n")
     before = document.read_bytes()
-    target = Target(tmp_path / "pictures", document)
+    target = Destination(tmp_path / "pictures", document)
     export_runs([run], target, ["md"], ONE)
     assert document.read_bytes().startswith(before)
     assert b"](<../pictures/synchronous_commit/throughput.svg>)" in document.read_bytes()
@@ -135,12 +135,12 @@ def test_a_section_goes_into_an_existing_document(run, tmp_path) -> None:
 def test_damaged_marks_leave_everything_as_it_was(run, tmp_path) -> None:
     (tmp_path / "synchronous_commit.md").write_text("<!-- perflab:end -->\n")
     with pytest.raises(ExportRefused, match="nothing was written"):
-        export_runs([run], Target(tmp_path), ["md"], ONE)
+        export_runs([run], Destination(tmp_path), ["md"], ONE)
     assert [path.name for path in tmp_path.iterdir()] == ["synchronous_commit.md"]
 
 
 def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> None:
-    export_runs([other, run], Target(tmp_path), ["md"], ONE)
+    export_runs([other, run], Destination(tmp_path), ["md"], ONE)
     text = (tmp_path / "synchronous_commit.md").read_text()
     names = re.findall("perflab:begin ([^ ]+)", text)
     assert names == ["synchronous_commit", "synchronous_commit-2"]
@@ -167,7 +167,7 @@ def test_a_section_is_a_page_with_one_figure_and_full_it_has_all(run, tmp_path) 
 def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> None:
     content = Content(views=("throughput", "troughput"))
     with pytest.raises(ParameterError) as caught:
-        export_runs([run, run], Target(tmp_path, tmp_path / "a.md"), ["pfd"], content)
+        export_runs([run, run], Destination(tmp_path, tmp_path / "a.md"), ["pfd"], content)
     near = ("did you mean 'pdf'", "no view 'troughput' (did you mean 'throughput'?)")
     for words in (*near, "named twice", "--into takes Markdown"):
         assert words in str(caught.value)
@@ -177,5 +177,5 @@ def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> No
 def test_a_format_that_is_not_installed_names_the_extra(run, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "typst", None)
     with pytest.raises(ExportRefused, match=r"pip install 'perflab\[documents\]'"):
-        export_runs([run], Target(tmp_path), ["md", "pdf"], ONE)
+        export_runs([run], Destination(tmp_path), ["md", "pdf"], ONE)
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ from perflab.recordings import (
     select,
 )
 from perflab.reports.cells import count, effect_text
-from perflab.reports.ledger.rows import Answer, Answered, Row, mismatch, plan_of, reasons, rows
+from perflab.reports.ledger.rows import Answered, Row, RowAnswer, mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
 from perflab.reports.runs import judged_runs
 
@@ -231,7 +231,7 @@ class AnsweringRun:
         numbers = (tuple(measured), n, self.run.run_id)
         return Entry(row, outcome, why, *numbers, judged=True)
 
-    def weight(self, answer: Answer) -> tuple[bool, int, str]:
+    def weight(self, answer: RowAnswer) -> tuple[bool, int, str]:
         """Return the rank of the run among those that can answer; the largest rank wins.
 
         First come runs with exactly the parameters of the answer and defaults for the rest, then
@@ -244,7 +244,7 @@ class AnsweringRun:
         return is_as_planned, self.complete_blocks, record.created_at
 
 
-def _by_weight(runs: Sequence[AnsweringRun], answer: Answer) -> Sequence[AnsweringRun]:
+def _by_weight(runs: Sequence[AnsweringRun], answer: RowAnswer) -> Sequence[AnsweringRun]:
     """Return the runs of an answer's experiment, the one to ask first in front."""
     suited = [run for run in runs if run.run.record.experiment == answer.experiment]
     return sorted(suited, key=lambda run: run.weight(answer), reverse=True)
@@ -312,7 +312,7 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
     return Entry(row, UNMEASURED, answer.command)
 
 
-def check_view(answer: Answer, system: str) -> None:
+def check_view(answer: RowAnswer, system: str) -> None:
     """Raise RecordingError where a system has no such view, or the view judges no such claim.
 
     All that draws is imported for it, so it is done only once there is a run to show.

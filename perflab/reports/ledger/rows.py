@@ -48,7 +48,7 @@ _ANSWER = re.compile(
 
 
 @dataclass(frozen=True)
-class Answer:
+class RowAnswer:
     """A parsed answer.
 
     ``name`` is the contrast, view, parameter, check, row or reason, as ``kind`` says.
@@ -97,7 +97,7 @@ class Row:
     scenario: str
     measure: str
     kind: str
-    answer: Answer
+    answer: RowAnswer
     value: float | None = None
     unit: str = ""
     qualifier: str = ""
@@ -123,10 +123,10 @@ def row_key(place: str, scenario: str, measure: str = "") -> str:
     return " / ".join(filter(None, (place, scenario, measure)))
 
 
-def parse(text: str) -> Answer:
+def parse(text: str) -> RowAnswer:
     """Parse an answer; raise RecordingError, which lists the forms, where it fits none of them."""
     if not text:
-        return Answer(Answered.NONE)
+        return RowAnswer(Answered.NONE)
     match = _ANSWER.fullmatch(text)
     if match is None:
         hint = did_you_mean(text.partition(":")[0], [*_BY_EXPERIMENT, *_OTHERS])
@@ -136,7 +136,7 @@ def parse(text: str) -> Answer:
     of_experiment, experiment, words, other, name = match.groups()
     pairs = (word.partition("=") for word in (words or "").split())
     parameters = tuple((key, value) for key, _, value in pairs)
-    return Answer(Answered(of_experiment or other), name, experiment or "", parameters)
+    return RowAnswer(Answered(of_experiment or other), name, experiment or "", parameters)
 
 
 def rows(study: str = "") -> list[Row]:
@@ -202,7 +202,7 @@ def mismatch(row: Row, contrast: Contrast) -> str:
     return ""
 
 
-def plan_of(answer: Answer) -> RunPlan:
+def plan_of(answer: RowAnswer) -> RunPlan:
     """Return the plan of an answer's experiment with the answer's parameters."""
     return _plan(answer.experiment, answer.parameters)
 
