@@ -20,7 +20,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_figures_have_the_names_of_their_views_and_a_caption(
+def test_figures_have_the_names_of_their_views_and_verify_has_a_status_of_its_own(
     perflab: Tell, runs, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -32,6 +32,11 @@ def test_figures_have_the_names_of_their_views_and_a_caption(
     assert "n = 2 valid trials per treatment" in text
     text, _ = perflab(runs, "export", "--verify", "doc")
     assert "4 checked: 4 as drawn" in text
+    table = Path("doc/img/throughput.csv")
+    table.write_text(table.read_text() + "\n")
+    text, _ = perflab(runs, "export", "--verify", "doc", code=3)
+    assert "2 stale" in text
+    perflab(runs, "export", "--verify", "nowhere", code=1)
 
 
 def test_what_cannot_be_is_refused_before_anything_is_written(
@@ -42,16 +47,3 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     for message in ("did you mean 'throughput'", "there are: svg, png, pdf"):
         assert message in " ".join(errors.split())
     assert not (tmp_path / "x").exists()
-
-
-def test_verify_ends_with_a_status_of_its_own_where_something_was_edited(
-    perflab: Tell, runs, tmp_path
-) -> None:
-    perflab(
-        runs, "export", "first", "--figures", "--views", "throughput", "--to", str(tmp_path / "x")
-    )
-    table = tmp_path / "x" / "throughput.csv"
-    table.write_text(table.read_text() + "\n")
-    text, _ = perflab(runs, "export", "--verify", str(tmp_path / "x"), code=3)
-    assert "2 checked: 2 stale" in text
-    perflab(runs, "export", "--verify", str(tmp_path / "y"), code=1)

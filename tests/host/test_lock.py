@@ -12,13 +12,7 @@ from perflab.errors import HostBusy, UnsafePlace
 from perflab.host.lock import holder, measurement_lock, other_users
 from tests.support.children import SLEEPS, child
 
-HOLD = """
-import time
-from perflab.host.lock import measurement_lock
-with measurement_lock("other"):
-    print("held", flush=True)
-    time.sleep(60)
-"""
+HOLD = f"from perflab.host.lock import measurement_lock\nwith measurement_lock('other'): {SLEEPS}"
 
 
 @pytest.fixture

@@ -173,12 +173,6 @@ def test_a_pattern_matches_one_frame_and_not_the_chain() -> None:
     assert watched_samples(chains, {"whole": r"^JSONEncoder.*encoder\.py\)$"}) == {"whole": 7}
 
 
-def test_share_and_time_per_message_come_from_the_samples() -> None:
-    row = watched_columns({"send": 50}, samples=200, rate_hz=100, messages=10_000)
-    # 50 samples at 100 a second are half a second; over 10,000 messages that is 50 us each.
-    assert row == {"profile_send_share": 0.25, "profile_send_us_per_message": 50.0}
-
-
 def test_a_function_in_no_sample_is_zero_with_a_warning() -> None:
     watch = {"send": "write", "gone": "no_such_function"}
     counts = watched_samples(chains_of({f"main;{WRITE}": 10}), watch)

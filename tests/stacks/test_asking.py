@@ -14,7 +14,7 @@ from perflab.paths import project_root
 from perflab.stacks import launching
 from perflab.stacks.plan import Node
 from perflab.stacks.settings import reported
-from perflab.stacks.spec import ServiceSpec, is_same, load_service, service_names
+from perflab.stacks.spec import ServiceSpec, is_same
 from tests.support.answering import answering
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -90,9 +90,3 @@ def test_a_setting_with_another_reported_value_is_refused_by_name(
         instance: Any = SimpleNamespace(launch=SimpleNamespace(spec=spec, control_port=port))
         with pytest.raises(SettingRefused, match=problem):
             reported(Node(name="it", service="teller"), instance, lambda _: NotImplemented)
-
-
-def test_every_service_with_settings_says_where_it_reports_them() -> None:
-    for name in service_names():
-        spec = load_service(name)
-        assert (spec.report is None) == (not spec.settings), name

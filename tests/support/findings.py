@@ -16,16 +16,10 @@ from perflab.analysis.findings import (
 )
 from perflab.statistics.comparison import Effect, SizeBound
 
-TABLE_COLUMNS = [
-    "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
-    "p (adjusted)", "decision", "verdict", "direction", "size", "scope",
-    "valid trials", "trials", "left out", "noise", "source",
-]  # fmt: skip
-
 
 def findings_table(findings: list[Finding]) -> pd.DataFrame:
     """Return one row per finding; numbers are NaN if there is no effect."""
-    return pd.DataFrame([_row(finding) for finding in findings], columns=TABLE_COLUMNS)
+    return pd.DataFrame([_row(finding) for finding in findings])
 
 
 def _row(finding: Finding) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import Any
 import nbformat
 import papermill  # noqa: F401  (loads the engine, as its users do)
 import pytest
-from papermill.engines import papermill_engines
 from tqdm import tqdm
 
 from perflab.errors import NotebookFailed
@@ -47,10 +46,6 @@ def test_the_lines_of_a_run_stand_in_place_of_papermills_bar(
     # papermill goes on counting cells, but no longer with this bar; without a run it stays.
     assert manager.pbar is None
     assert shown_after().pbar is not None
-
-
-def test_papermill_takes_the_engine_without_being_asked() -> None:
-    assert papermill_engines.get_engine(None).__name__ == "TrialsEngine"
 
 
 CELL = f"""
@@ -111,12 +106,8 @@ Damage = Callable[[Path], None]
 @pytest.fixture
 def damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Damage:
     """Return what puts a damaged copy in the notebook's place."""
-
-    def put(copy: Path) -> None:
-        monkeypatch.setattr(attempt, "notebook_file", lambda _: copy)
-
     monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
-    return put
+    return lambda copy: monkeypatch.setattr(attempt, "notebook_file", lambda _: copy)
 
 
 def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
