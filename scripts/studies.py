@@ -81,8 +81,8 @@ def body(claims: Sequence[tuple[Run, Claim]]) -> str:
     """Return a region: a table of claims, and where they were measured.
 
     An experiment has a row for each claim and size of the study. A run that compares no size is
-    left out where another does. Numbers are those of the first run with an answer; later ones with
-    the same answer are only named.
+    left out where another decides with one. Numbers are those of the first run with an answer;
+    later ones with the same answer are only named.
     """
     told: dict[tuple[str, str], list[tuple[str, Claim]]] = {}
     for run, claim in claims:
@@ -90,8 +90,11 @@ def body(claims: Sequence[tuple[Run, Claim]]) -> str:
         told.setdefault((run.record.experiment, claim[0]), []).append((name, claim))
     rows = []
     for (experiment, question), found in told.items():
-        sizes = dict.fromkeys(study for _, (_, study, _, _) in found)
-        for study in [size for size in sizes if size != DIRECTION] or sizes:
+        sizes = dict.fromkeys(claim[1] for _, claim in found)
+        decided = {claim[1] for _, claim in found if _word(claim[2]) != NOT_DECIDED}
+        if decided - {DIRECTION}:
+            sizes.pop(DIRECTION, None)
+        for study in sizes:
             here, n, names = _of_runs([item for item in found if item[1][1] == study])
             rows.append((question, study, here, n, f"{experiment} {names}"))
     runs = {run.run_id: run for run, _ in claims}
@@ -99,11 +102,15 @@ def body(claims: Sequence[tuple[Run, Claim]]) -> str:
     return f"{table}\n{measured_where([*runs.values()])}\n"
 
 
+def _word(answer: str) -> str:
+    return answer.partition(":")[0]
+
+
 def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
     """Return what runs answer to a claim, with n, and their names; what decides stands first."""
     by_answer: dict[str, list[tuple[str, Claim]]] = {}
     for name, claim in found:
-        by_answer.setdefault(claim[2].partition(":")[0], []).append((name, claim))
+        by_answer.setdefault(_word(claim[2]), []).append((name, claim))
     order = sorted(by_answer, key=lambda answer: answer == NOT_DECIDED)
     texts, names = [], []
     for answer in order:
