@@ -26,7 +26,13 @@ import pandas as pd
 from perflab.analysis.validity import measured_responses
 from perflab.recordings import FREE_PARAMETERS, Response, Run
 from perflab.recordings.imports.results import NONE_FAILED, doubts
-from perflab.recordings.responses import MAX_CLIENT_SHARE, client_column, resolution_column
+from perflab.recordings.responses import (
+    MAX_CLIENT_SHARE,
+    at_least_column,
+    at_most_column,
+    client_column,
+    resolution_column,
+)
 from perflab.recordings.schema import is_imported
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, benjamini_hochberg
@@ -36,7 +42,8 @@ from perflab.statistics.two_samples import Shift, shift, wider_t
 ENOUGH_RUNS = 3
 BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
 TOO_FEW = f"unclear: fewer than {SMALLEST_N} on a side"
-DIFFERS = "differs"
+DIFFERS, NOT_COMPARED = "differs", "not compared"
+EMPTY = pd.Series(dtype=float)
 COLUMNS = [
     "treatment", "response", "scale", "unit", "effect", "low", "high", "runs_a", "runs_b",
     "trials_a", "trials_b", "p_adjusted", "worse_by", "verdict",
@@ -56,13 +63,19 @@ class RunComparison:
     verdict. The effect is the ratio B / A; where a value is 0 there is no ratio, and it is the
     difference B - A in the response's ``unit`` (``scale`` says which), worse by infinity or 0. The
     verdict is better, worse or unclear; below three runs a side it is unclear, or that the sides
-    differ, with the numbers of runs.
+    differ, with the numbers of runs. A row that is not compared has no numbers, and its verdict
+    says why.
     """
 
     obstacles: tuple[str, ...]
     notes: tuple[str, ...]
     enough: bool
     table: pd.DataFrame
+
+    @property
+    def not_compared(self) -> pd.DataFrame:
+        """The rows of what could not be compared."""
+        return self.table[self.table["verdict"].str.startswith(NOT_COMPARED)]
 
     def worse(self, factor: float) -> pd.DataFrame:
         """Return the rows whose verdict is worse, and whose whole interval is, by ``factor``."""
@@ -74,24 +87,27 @@ class RunComparison:
 
 
 def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
-    """Compare runs of two sides, treatment by treatment, on their valid trials.
+    """Compare runs of two sides, response by response and treatment by treatment.
 
-    Imported trials are not judged, so all of them count.
+    The trials are those that may enter a comparison (:meth:`perflab.recordings.Run.trials_of`);
+    imported ones are not judged, so all of them count. A response of which a trial has only a
+    bound, or a run no value, is not compared, and its row says so.
     """
     imported = is_imported(a[0].record)
     enough = min(len(a), len(b)) >= ENOUGH_RUNS and not imported
     if reasons := obstacles(a, b):
         return RunComparison(reasons, (), enough, pd.DataFrame(columns=COLUMNS))
-    trials = [[run.compared_trials() for run in side] for side in (a, b)]
-    rows = [
-        _row(
-            treatment.name,
-            response,
-            *([_of_treatment(of_run, treatment.name) for of_run in side] for side in trials),
-        )
-        for treatment in a[0].record.treatments
-        for response in _compared([*a, *b])
-    ]
+    rows = []
+    for response in _compared([*a, *b]):
+        trials = [[run.compared_trials(response.name) for run in side] for side in (a, b)]
+        rows += [
+            _row(
+                treatment.name,
+                response,
+                *([_of_treatment(of_run, treatment.name) for of_run in side] for side in trials),
+            )
+            for treatment in a[0].record.treatments
+        ]
     table = judged_table(rows, _sides_differ if imported else _differs)
     notes = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
     if not enough:
@@ -100,13 +116,9 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
 
 
 def _compared(runs: Sequence[Run]) -> list[Response]:
-    """Return the typical responses that all runs have, and for which more or less is better."""
-    first, *others = map(measured_responses, runs)
-    return [
-        response
-        for name, response in first.items()
-        if response.better != "neither" and all(name in other for other in others)
-    ]
+    """Return the typical responses that a run has, and for which more or less is better."""
+    known = {name: item for run in runs for name, item in measured_responses(run).items()}
+    return [response for response in known.values() if response.better != "neither"]
 
 
 def judged_table(
@@ -116,7 +128,7 @@ def judged_table(
 
     ``differs`` is the verdict of a row whose interval excludes no effect and whose p-value is 5% at
     most. Fewer than three trials on a side decide nothing. What a row has as verdict already is
-    added to it.
+    added to it, or stands alone where it says why nothing was compared.
     """
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
@@ -125,7 +137,9 @@ def judged_table(
     certain &= table["p_adjusted"] <= 1 - CONFIDENCE
     few = table[["trials_a", "trials_b"]].min(axis=1) < SMALLEST_N
     table["verdict"] = [
-        (TOO_FEW if is_few else differs(row) if is_certain else UNCLEAR) + row["verdict"]
+        row["verdict"]
+        if row["verdict"].startswith(NOT_COMPARED)
+        else (TOO_FEW if is_few else differs(row) if is_certain else UNCLEAR) + row["verdict"]
         for row, is_certain, is_few in zip(table.to_dict("records"), certain, few, strict=True)
     ]
     return table
@@ -139,13 +153,21 @@ def _row(
 ) -> dict[str, Any] | None:
     """Return the row of a response from the trials of each run of both sides.
 
-    None if a side has no value, or all are exactly 0.
+    None if no side has a value, or all are exactly 0.
     """
     a, b = ([_ends(trials, response.name) for trials in side] for side in (first, second))
-    a, b = ([of_run for of_run in side if of_run.size] for side in (a, b))
-    if not (a and b) or not any(of_run[[1, 3]].any() for of_run in (*a, *b)):
+    counts = (
+        *(sum(of_run.size > 0 for of_run in side) for side in (a, b)),
+        *(sum(of_run.shape[1] for of_run in side) for side in (a, b)),
+    )
+    unknown = _unknown(first, second, response.name)
+    if unknown and (any(counts) or "bound" in unknown):
+        what, nothing = (name, response.name, "ratio", response.unit), [math.nan] * 3
+        verdict = f"{NOT_COMPARED}: {unknown}{_failed(first, second)}"
+        values = (*what, *nothing, *counts, math.nan, math.nan, verdict)
+        return dict(zip(COLUMNS, values, strict=True))
+    if unknown or not any(of_run[[1, 3]].any() for of_run in (*a, *b)):
         return None
-    counts = (len(a), len(b), *(sum(of_run.shape[1] for of_run in side) for side in (a, b)))
     is_ratio = all((of_run > 0).all() for of_run in (*a, *b))
     if is_ratio:
         a, b = ([np.log(of_run) for of_run in side] for side in (a, b))
@@ -160,14 +182,32 @@ def _row(
     return dict(zip(COLUMNS, values, strict=True))
 
 
+def _unknown(first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame], response: str) -> str:
+    """Return what keeps the runs of two sides from being compared; empty if nothing does."""
+    told = []
+    for name, side in (("A", first), ("B", second)):
+        bounds = sum(int(run.get(at_least_column(response), EMPTY).count()) for run in side)
+        without = sum(not run.get(response, EMPTY).count() for run in side)
+        if bounds:
+            verb = "has" if bounds == 1 else "have"
+            told.append(f"{counted(bounds, 'trial')} of {name} {verb} only a bound")
+        elif without == len(side):
+            told.append(f"{name} has no value")
+        elif without:
+            verb = "has" if without == 1 else "have"
+            told.append(f"{counted(without, 'run')} of {name} {verb} no value")
+    return "; ".join(told)
+
+
 def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
     """Return what is known of a response, shape (4, trials): lower end, value, upper end.
 
-    A source's resolution lies between the ends, and what of it may be the client's own, if that is
-    more than a tenth. The last row is the next value that the source can tell.
+    A source's resolution lies between the ends, what of it may be the client's own, if that is more
+    than a tenth, and what requests that a pause held up may add. The last row is the next value
+    that the source can tell.
     """
-    known = trials.dropna(subset=[response])
-    value = known[response].to_numpy(float)
+    known = trials[trials[response].notna()] if response in trials else trials.head(0)
+    value = known.get(response, EMPTY).to_numpy(float)
     nothing = pd.Series(0.0, index=known.index)
     step, client = (
         known.get(name(response), nothing).fillna(0.0).to_numpy(float)
@@ -177,7 +217,8 @@ def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
     less = np.where(
         np.abs(client) > MAX_CLIENT_SHARE * value, np.maximum(value - client, value / 100), value
     )
-    low, high = np.minimum(less, value), np.maximum(less, value)
+    most = known.get(at_most_column(response), nothing).fillna(-math.inf).to_numpy(float)
+    low, high = np.minimum(less, value), np.maximum.reduce([less, value, most])
     return np.array([low - step / 2, value, high + step / 2, value + step])
 
 
@@ -265,6 +306,10 @@ def _obstacles_between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str
             yield f"parameter {name} is {first!r} in {name_a} and {second!r} in {name_b}"
     if {item.name for item in one.treatments} != {item.name for item in other.treatments}:
         yield f"{name_a} and {name_b} have different treatments"
+    kinds = [run.design.kind if run.design else "trials" for run in (one, other)]
+    if kinds[0] != kinds[1]:
+        way_out = "give both the same -p design="
+        yield f"{name_a} was measured in {kinds[0]}, {name_b} in {kinds[1]}; {way_out}"
 
 
 def _order(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
@@ -321,8 +366,7 @@ def against_first(run: Run) -> pd.DataFrame:
     The columns are those of the table of :class:`RunComparison`.
     """
     first, *others = [treatment.name for treatment in run.record.treatments]
-    responses = [item for item in measured_responses(run).values() if item.better != "neither"]
-    trials = run.compared_trials()
+    responses, trials = _compared([run]), run.compared_trials()
     tables = []
     for other in others:
         a, b = ([_of_treatment(trials, name)] for name in (first, other))

@@ -42,8 +42,8 @@ def command(
     runs a response only differs.
 
     Exit status with --fail-on: 3 if a response is worse (the whole interval of its ratio is beyond
-    the factor), 5 with fewer than three runs on a side. Exit status 4 if the runs are not
-    comparable (other parameters, machine or backend).
+    the factor), 5 with fewer than three runs on a side, 4 if a response could not be compared.
+    Exit status 4 also if the runs are not comparable (other parameters, machine or backend).
 
     Example: perflab compare latest latest:synchronous_commit
     """
@@ -69,6 +69,9 @@ def command(
     if len(worse):
         print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
+    if fail_on and (comparison.table.empty or len(comparison.not_compared)):
+        print(f"--fail-on {fail_on:g} did not judge what is not compared", file=sys.stderr)
+        raise typer.Exit(NOT_COMPARABLE)
 
 
 def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:

@@ -140,10 +140,10 @@ class Run:
         may_enter = np.array([bool(one) and one <= harmless for one in codes], dtype=bool)
         return trials[may_enter | (trials["state"] == "valid")].reset_index(drop=True)
 
-    def compared_trials(self) -> pd.DataFrame:
-        """Return the trials for comparisons: the valid ones, or ``not judged`` imported ones."""
+    def compared_trials(self, response: str = "") -> pd.DataFrame:
+        """Return the trials for comparisons of a response, or ``not judged`` imported ones."""
         if not is_imported(self.record):
-            return self.valid_trials()
+            return self.trials_of(response)
         trials = self.trials()
         return trials[trials["state"] == NOT_JUDGED].reset_index(drop=True)
 

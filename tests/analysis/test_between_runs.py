@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from perflab.analysis.between_runs import RunComparison, compare_runs, compared
-from perflab.recordings import Run
+from perflab.recordings import Reason, Response, Run
+from perflab.recordings.responses import COMMON
+from perflab.recordings.schema import DesignRecord
 from perflab.reports.verdicts import comparison_text
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
@@ -84,7 +86,7 @@ def told(runs: list[Run], monkeypatch: pytest.MonkeyPatch, values: float, step: 
     """Let every trial of the runs have a response time in steps of ``step`` ms."""
     for run in runs:
         trials = run.valid_trials().assign(mean_ms=values, mean_ms_resolution=step)
-        monkeypatch.setattr(run, "compared_trials", lambda trials=trials: trials)
+        monkeypatch.setattr(run, "compared_trials", lambda *_, trials=trials: trials)
 
 
 def compared_means(a: list[Run], b: list[Run]) -> tuple[dict, RunComparison]:
@@ -149,7 +151,7 @@ def test_runs_whose_times_may_be_the_clients_own_are_compared_with_any_part_of_i
     for run in (*sides[0], *sides[1]):
         trials = run.valid_trials()
         trials = trials.assign(mean_client_ms=share * trials["mean_ms"])
-        monkeypatch.setattr(run, "compared_trials", lambda trials=trials: trials)
+        monkeypatch.setattr(run, "compared_trials", lambda *_, trials=trials: trials)
     row, _ = compared_means(*sides)
     assert row["effect"] == pytest.approx(plain["effect"])
     assert (row["low"] < 0.7 * plain["low"]) == is_wider
@@ -157,11 +159,66 @@ def test_runs_whose_times_may_be_the_clients_own_are_compared_with_any_part_of_i
     assert row["verdict"] == ("unclear" if is_wider else "worse")
 
 
+def cut(run: Run, monkeypatch: pytest.MonkeyPatch, trials: int, **columns: float) -> None:
+    """Take the mean of the first trials of a treatment away, and give them columns in its place."""
+    table = run.trials()
+    rows = table.index[table["treatment"] == ON_AND_OFF[0].name][:trials]
+    table.loc[rows, ["mean_ms", *columns]] = [np.nan, *columns.values()]
+    monkeypatch.setattr(run, "_trials", table)
+
+
+@pytest.mark.parametrize(
+    ("trials", "columns", "why"),
+    [
+        (1, {"mean_at_least_ms": 300.0}, "1 trial of B has only a bound"),
+        (4, {"mean_at_least_ms": 300.0}, "4 trials of B have only a bound"),
+        (4, {}, "1 run of B has no value"),
+    ],
+)
+def test_what_a_run_does_not_know_whole_is_not_compared_and_passes_no_gate(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch, trials: int, columns: dict, why: str
+) -> None:
+    a, b = sides
+    cut(b[0], monkeypatch, trials, **columns)
+    comparison = compare_runs(a, b)
+    (row,) = comparison.not_compared.to_dict("records")
+    assert (row["treatment"], row["response"]) == (ON_AND_OFF[0].name, "mean_ms")
+    assert row["verdict"] == f"not compared: {why}"
+    text = comparison_text(comparison.table)
+    assert "–" in set(text["B / A [95%]"])
+    assert len(comparison.worse(1.1)) == len(comparison.table) - 1
+
+
+def test_failures_that_refuse_every_trial_of_a_side_are_compared(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Reason(code="server.failures", side="server", text="5% of the requests failed")
+    share_failed = Response(name="failure_share", title="failures", better="less", typical=True)
+    for side, share in zip(sides, (0.001, 0.05), strict=True):
+        for number, run in enumerate(side):
+            table = run.trials().assign(failure_share=share * (1 + number / 10))
+            if share > 0.01:
+                table["state"], table["reasons"] = "invalid", [[failing]] * len(table)
+            monkeypatch.setattr(run, "_trials", table)
+            record = run.record.model_copy(update={"responses": [*COMMON, share_failed]})
+            monkeypatch.setattr(run, "record", record)
+    comparison = compare_runs(*sides)
+    assert set(comparison.worse(1.1)["response"]) == {"failure_share"}
+    assert set(comparison.not_compared["verdict"]) == {"not compared: B has no value"}
+
+
+def test_runs_of_different_designs_are_not_compared(sides: Sides) -> None:
+    (a, *_), (b, *_) = sides
+    other = changed(b, design=DesignRecord(kind="slices", slice_ms=50.0))
+    (text,) = compare_runs([a], [other]).obstacles
+    assert text == "A was measured in trials, B in slices; give both the same -p design="
+
+
 def test_two_loads_on_a_side_decide_nothing(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     (a, *_), (b, *_) = sides
     for run in (a, b):
         two = run.valid_trials().groupby("treatment").head(2)
-        monkeypatch.setattr(run, "compared_trials", lambda two=two: two)
+        monkeypatch.setattr(run, "compared_trials", lambda *_, two=two: two)
     assert set(compare_runs([a], [b]).table["verdict"]) == {"unclear: fewer than 3 on a side"}
 
 

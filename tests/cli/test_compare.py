@@ -62,3 +62,14 @@ def test_one_run_each_fails_no_pipeline(perflab: Type, three: Path) -> None:
 
 def test_a_factor_below_one_is_refused(perflab: Type, three: Path) -> None:
     assert "10% worse" in perflab(three, "compare", "a0", "b0", "--fail-on", "0.9", code=1)
+
+
+def test_a_gate_passes_nothing_that_could_not_be_compared(perflab: Type, three: Path) -> None:
+    failed = [(block, 0) for block in range(3)]
+    for place in range(3):
+        write_run(
+            three / "runs", seed=place, run_id=f"c{place}", blocks=3, requests=60, failed=failed
+        )
+    text = perflab(three, "compare", "a0,a1,a2", "c0,c1,c2", "--fail-on", "2", code=4)
+    assert "not compared: B has no value" in text
+    assert "did not judge what is not compared" in text
