@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -133,7 +131,7 @@ def _load(
         _search(workload, options, workers, wait, as_json)
         return
     show = Live()
-    with interruptible() as look:
+    with once.interruptible() as look:
         sent = once.carry_out(
             workload, options.url, allowed=options.allow_targets, workers=workers, wait_s=wait,
             out=Path(out) if out else None, on_progress=show, look=look,
@@ -150,9 +148,6 @@ def _load(
     raise typer.Exit(status_of(sent.shown))
 
 
-INTERRUPTION = "interrupted"
-
-
 class Status(IntEnum):
     """The exit statuses; 99 is that of k6 for a missed threshold, and typer uses 2."""
 
@@ -166,6 +161,8 @@ class Status(IntEnum):
 
 def status_of(shown: Mapping[str, Any]) -> Status:
     """Return the exit status for a summary (see ``report.summary``)."""
+    from perflab.load.once import INTERRUPTION
+
     held = [objective["held"] for objective in shown["objectives"]]
     if shown["stopped"] == INTERRUPTION:
         return Status.INTERRUPTED
@@ -175,28 +172,6 @@ def status_of(shown: Mapping[str, Any]) -> Status:
     if not shown["valid"] or (None in held and False not in held):
         return Status.INVALID
     return Status.MISSED if False in held or "stop" in shown else Status.GOOD
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], None]]:
-    """Yield a check that ends the load in order after SIGINT or SIGTERM."""
-    from perflab.load.workers.generator import StopLoad
-
-    received: list[int] = []
-    handlers = {
-        number: signal.signal(number, lambda number, _: received.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-
-    def look() -> None:
-        if received:
-            raise StopLoad(INTERRUPTION)
-
-    try:
-        yield look
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 class Live:
@@ -272,7 +247,7 @@ def _search(
 
     with (
         place(None, workload) as here,
-        interruptible() as look,
+        once.interruptible() as look,
         once.ready(workers, wait, look) as generator,
     ):
 

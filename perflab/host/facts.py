@@ -145,7 +145,8 @@ def _commit() -> tuple[str, bool]:
     """Return the lab's commit, and whether its files differ from it; a wheel was told when made."""
     if is_checkout():
         changed = _git("status", "--porcelain", "--", "perflab", "services")
-        return _git("rev-parse", "HEAD"), bool(changed)
+        # Where git does not say, nobody knows that nothing was changed.
+        return _git("rev-parse", "HEAD") or "", changed != ""
     try:
         commit, _, dirty = (project_root() / "COMMIT").read_text().partition(" ")
     except OSError:
@@ -153,10 +154,10 @@ def _commit() -> tuple[str, bool]:
     return commit, bool(dirty)
 
 
-def _git(*words: str) -> str:
+def _git(*words: str) -> str | None:
     command = ["git", "-C", str(project_root()), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

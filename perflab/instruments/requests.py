@@ -90,6 +90,9 @@ def throughput_without(columns: Mapping[str, float]) -> dict[str, float]:
     By Little's law their throughput is their number over the mean response time.
     """
     mean, client = columns["mean_ms"], columns[client_column("mean_ms")]
+    if math.isnan(mean):
+        # Cut-off requests took at least so long.
+        mean = columns.get(at_least_column("mean_ms"), math.nan) + client
     # Something is left of a time that may be all the client's.
     without = max(mean - client, mean / 100)
     rate = columns["throughput_rps"]
@@ -110,8 +113,7 @@ def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
         if number.low < number.high and not math.isnan(number.value)
     }
     return values | {
-        # Where no answer came, nothing is known of the client's part: the time-out is the bound.
-        at_least_column(name): max(0.0, number.at_least - np.nan_to_num(number.client_ms))
+        at_least_column(name): number.at_least
         for name, number in numbers.items()
         if not math.isnan(number.at_least)
     }
@@ -213,12 +215,8 @@ class _ServerCount(Look["ServerCount"]):
         """Return ``server_count``, if the stack has a count, and a reason where it disagrees."""
         if self._counted is None:
             return Observation()
-        told = int((load.result.requests["error"] == "").sum())
-        columns = {"server_count": self._counted}
-        if self._counted == told:
-            return Observation(columns)
-        text = f"the server counted {self._counted} writes, the client {told} successful answers"
-        return Observation(columns, reasons=[Reason(code="server.count", text=text)])
+        reasons = miscounted(load.result.requests, self._counted)
+        return Observation({"server_count": self._counted}, reasons=reasons)
 
 
 class ServerCount(Instrument):

@@ -6,7 +6,7 @@ repeats agreed: all met the objective below, none met it above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -66,16 +66,19 @@ class Capacity:
     def sentence(self) -> str:
         """Return the result as a sentence."""
         if self.limit == "client":
-            why = next(probe.faults[0] for probe in self.probes if probe.faults)
+            why = next(one.faults[0] for one in self._of_limit() if one.faults)
             return f"at least {self.low:g}: beyond it the client is the limit ({why})"
         if self.limit == "unknown":
-            why = next(probe.unclear[0] for probe in self.probes if probe.unclear)
+            why = next(one.unclear[0] for one in self._of_limit() if one.unclear)
             return f"at least {self.low:g}: it is unknown whose limit {self.high:g} is ({why})"
         if self.high is None:
             return f"at least {self.low:g}; no higher level failed for certain"
         if not self.low:
             return f"below {self.high:g}: the lowest level tried missed the objective"
         return f"between {self.low:g} (held) and {self.high:g} (did not hold); the server's limit"
+
+    def _of_limit(self) -> Iterator[Probe]:
+        return (probe for probe in reversed(self.probes) if probe.level == self.high)
 
 
 def search(
@@ -110,13 +113,31 @@ def search(
             good, bad = good + (not probes[-1].missed), bad + bool(probes[-1].missed)
         return good > bad
 
+    def agreed(level: float, expected: bool) -> bool:
+        """Probe a level until its repeats agree, one disagrees, or too many are spoilt."""
+        while True:
+            repeated = [one for one in probes if one.level == level]
+            clear = [one for one in repeated if not one.spoilt]
+            if len(repeated) - len(clear) >= MOST_SPOILT:
+                return False
+            if any(bool(one.missed) == expected for one in clear):
+                return False
+            if len(clear) >= repeats:
+                return True
+            probes.append(probe(level))
+
+    def held(most: float) -> float:
+        """Return the highest level up to this one at which all repeats hold; 0 if there is none."""
+        levels = sorted({one.level for one in probes if one.level <= most}, reverse=True)
+        return next((level for level in levels if agreed(level, True)), 0.0)
+
     low, high, level = 0.0, None, level_of(start)
     try:
         while high is None:
             if holds(level):
                 low = level
                 if level >= most:
-                    return Capacity(low, None, "range", tuple(probes))
+                    return Capacity(held(low), None, "range", tuple(probes))
                 level = min(most, level_of(level * 2))
             else:
                 high = level
@@ -128,27 +149,12 @@ def search(
                 low = middle
             else:
                 high = middle
-
-        def agreed(level: float, expected: bool) -> bool:
-            """Probe a level until its repeats agree, one disagrees, or too many are spoilt."""
-            while True:
-                repeated = [one for one in probes if one.level == level]
-                clear = [one for one in repeated if not one.spoilt]
-                if len(repeated) - len(clear) >= MOST_SPOILT:
-                    return False
-                if any(bool(one.missed) == expected for one in clear):
-                    return False
-                if len(clear) >= repeats:
-                    return True
-                probes.append(probe(level))
-
         levels = sorted({one.level for one in probes})
-        below = (level for level in reversed(levels) if level <= low and agreed(level, True))
         above = (level for level in levels if level >= high and agreed(level, False))
-        low, high = next(below, 0.0), next(above, None)
+        low, high = held(low), next(above, None)
     except _Refused as refused:
         level, limit = refused.args
-        return Capacity(low, level, limit, tuple(probes))
+        return Capacity(held(low), level, limit, tuple(probes))
     return Capacity(low, high, "server", tuple(probes))
 
 
@@ -177,6 +183,7 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
             "duration_s": duration_s,
             "warmup_requests": 0,
             "max_duration_s": duration_s + warmup_s,
+            "ramp_s": min(arrivals.ramp_s, warmup_s),
         }
     else:
         update["stages"] = (Stage(rate=level, duration_s=duration_s + warmup_s),)
@@ -230,8 +237,13 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     grown_ms = growth * shown["duration_s"]
     if grown_ms > max(MIN_GROWN_MS, MAX_GROWN_SHARE * middle):
         missed.append(f"response time grows by {growth:.3g} ms per second: a queue builds up")
-    if offered and reached < MIN_SHARE_OF_OFFERED * offered:
-        missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
+    if offered:
+        # What is under way at the end was not missed: as much as came in a time of response before
+        # a queue built up (Little's law).
+        before_s = max(0.0, middle - max(0.0, grown_ms) / 2) / 1e3
+        due = offered * max(0.0, 1 - before_s / shown["duration_s"])
+        if reached < MIN_SHARE_OF_OFFERED * due:
+            missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(words) for words in shown["reasons"]]
     faults += [reason for reason in reasons if reason.side == "client"]
     unclear = tuple(reason for reason in reasons if reason.side == "unknown")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +22,33 @@ from perflab.load.records import record
 from perflab.load.records.record import Place, folder_problems, place
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload.workload import Workload
+
+INTERRUPTION = "interrupted"
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Yield a check that ends the load in order after SIGINT or SIGTERM.
+
+    Outside of the main thread signals do not arrive, and it does nothing.
+    """
+    received: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {
+        number: signal.signal(number, lambda number, _: received.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if is_main
+    }
+
+    def look() -> None:
+        if received:
+            raise StopLoad(INTERRUPTION)
+
+    try:
+        yield look
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -133,12 +162,14 @@ def send(
     folder = Path(out) if out else None
     if folder and (problems := folder_problems("out", folder)):
         raise ParameterError("perflab load", problems)
-    sent = carry_out(
-        workload,
-        url,
-        allowed=load_options.allow_targets,
-        workers=workers,
-        wait_s=wait_s,
-        out=folder,
-    )
+    with interruptible() as look:
+        sent = carry_out(
+            workload,
+            url,
+            allowed=load_options.allow_targets,
+            workers=workers,
+            wait_s=wait_s,
+            out=folder,
+            look=look,
+        )
     return {**sent.shown, "failures": sent.failures, "unwritten": sent.unwritten}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from perflab.errors import ParameterError, TargetRefused
 from perflab.load.clients.targets import refuse_foreign, split
@@ -89,9 +89,17 @@ class LoadParameters(Parameters):
     )
     warmup_s: float = option(0.0, "seconds before the load, recorded apart", ARRIVALS, ge=0)
 
+    @field_validator("headers")
+    @classmethod
+    def _stand_once(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        names = [text.partition(":")[0].strip().lower() for text in texts]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"'{twice[0]}' is given twice; give its values in one header")
+        return texts
+
     def words(self, path: str) -> dict[str, Any]:
         """Return the workload as data, whose requests go to ``path``."""
-        headers = (text.partition(":") for text in self.headers)
+        headers = [text.partition(":") for text in self.headers]
         return {
             "request": {
                 "method": (self.method or ("POST" if self.body else "GET")).upper(),

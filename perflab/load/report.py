@@ -154,7 +154,8 @@ def _messages(result: LoadResult) -> dict[str, Any]:
     messages = result.messages
     if not len(messages):
         return {}
-    came = messages[(messages["at_ns"] >= result.begin_ns) & ~messages["kind"].isin(OF_CONNECTIONS)]
+    in_time = (messages["at_ns"] >= result.begin_ns) & (messages["at_ns"] <= result.end_ns)
+    came = messages[in_time & ~messages["kind"].isin(OF_CONNECTIONS)]
     count = int((came["direction"] == "received").sum())
     return {
         "messages_received": count,
@@ -248,7 +249,7 @@ def _times(objective: Objective, result: LoadResult) -> Times | None:
 
 def _held(number: Number, below_ms: float) -> bool | None:
     """Return whether a time is below a limit; None where a bound or the client's time hides it."""
-    if number.low - number.client_ms > below_ms:
+    if number.without_client > below_ms:
         return False
     return True if number.value <= below_ms else None
 
@@ -383,7 +384,8 @@ def _cell(shown: Mapping[str, Any], key: str, name: str) -> str:
     if name not in times:
         text = ""
     elif name in at_least:
-        text = f">={at_least[name]:.{0 if at_least[name] >= 100 else 1}f}"
+        digits = 0 if at_least[name] >= 100 else 1
+        text = f">={math.floor(at_least[name] * 10**digits) / 10**digits:.{digits}f}"
     elif (value := times[name]) is not None:
         text = _ms(value) + ("~" if name in client else "")
     else:

@@ -221,8 +221,9 @@ def measured(load: Load) -> tuple[Load, list[Remark]]:
 
 
 def largest_memory(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return the most memory (bytes) between two instants, both interpolated, or NaN."""
-    if samples.empty:
+    """Return the most memory (bytes) between two instants, both interpolated; NaN if unknown."""
+    # 0 bytes stand for memory that nobody measured.
+    if samples.empty or not samples["memory_bytes"].any():
         return float("nan")
     t_ns, memory = samples["t_ns"].to_numpy(), samples["memory_bytes"].to_numpy()
     inside = memory[(t_ns >= begin_ns) & (t_ns <= end_ns)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +106,13 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
     raw = Path(str(told.value).partition("kept in ")[2].partition(": a folder")[0])
     assert len(frame(raw / "0", 0)) == 50
     shutil.rmtree(raw.parent)
+
+
+def test_an_interrupt_of_a_cell_ends_its_load_in_order(server: str) -> None:
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    shown = perflab.send_load(server, users=2, duration=30)
+    assert shown["stopped"] == "interrupted"
+    assert 0 < shown["duration_s"] < 10
 
 
 def test_ctrl_c_ends_the_load_in_order(server: str, tmp_path: Path) -> None:

@@ -88,3 +88,12 @@ def test_a_wheel_in_somebodys_repository_tells_its_own_commit_and_not_theirs(
     (checkout / "COMMIT").write_text("0123abcd dirty")
     code = facts.code()
     assert (code["commit"], code["dirty"]) == ("0123abcd", True)
+
+
+def test_where_git_does_not_answer_the_code_counts_as_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(facts, "is_checkout", lambda: True)
+    monkeypatch.setattr(facts, "_git", lambda *_: None)
+    code = facts.code()
+    assert (code["commit"], code["dirty"]) == ("no commit", True)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, at_level, judged, search
 from perflab.load.checks.trend import trend_of
-from perflab.load.workload import Objective, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Reason
 
 LATE = Reason(code="generator.late", side="client", text="the client was late")
@@ -107,6 +108,26 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
     assert (fault.side, fault.text) == ("client", own["why"])
     slept = judged(100, shown(HELD, reasons=[SLEPT.model_dump()]))
     assert (slept.faults, slept.unclear) == ((), (SLEPT,))
+
+
+def test_answers_that_come_after_the_probe_are_no_miss_unless_a_queue_builds_up() -> None:
+    slow = {"offered_rps": 2.0, "duration_s": 40.0, "response_time_ms": {"p50": 5000.0}}
+    assert judged(2, shown(HELD, throughput_rps=1.76, **slow)).missed == ()
+    assert "answered" in judged(2, shown(HELD, throughput_rps=1.6, **slow)).missed[0]
+    # In a queue that grows to a second, half of it is the median.
+    queue = {"response_time_ms": {"p50": 500.0}, "response_growth_ms_per_s": 100.0}
+    grows, answered = judged(100, shown(HELD, throughput_rps=93.0, **queue)).missed
+    assert ("grows" in grows, "answered" in answered) == (True, True)
+
+
+def test_all_users_join_before_what_counts_in_a_search_and_before_the_end_of_any_load() -> None:
+    arrivals = ClosedLoop(users=10, duration_s=120, ramp_s=60)
+    work = Workload(request=Request(), arrivals=arrivals)
+    probe = at_level(work, 40, duration_s=3, warmup_s=0.6).arrivals
+    assert isinstance(probe, ClosedLoop)
+    assert (probe.users, probe.ramp_s) == (40, 0.6)
+    with pytest.raises(ValidationError, match="not all users would join"):
+        ClosedLoop(users=10, duration_s=30, ramp_s=60)
 
 
 def test_too_few_answers_are_a_miss_of_users_who_fell_behind_and_else_an_error() -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments.requests import request_columns, time_columns
+from perflab.instruments.requests import request_columns, throughput_without, time_columns
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.times import Number
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
-from perflab.load.report import summary, table
+from perflab.load.report import _cell, _held, summary, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics import CENSORED
 from perflab.statistics.quantiles import bounds_of
@@ -183,3 +183,25 @@ def test_where_no_answer_came_the_time_out_is_the_bound() -> None:
     assert columns["mean_at_least_ms"] == 300_000.0
     part = time_columns({"mean_ms": Number(300_000.0, math.inf, 200.0)})
     assert part["mean_at_least_ms"] == 299_800.0
+
+
+def test_a_bound_without_any_known_part_of_the_client_can_miss_an_objective() -> None:
+    number = Number(30_000.0, math.inf, math.nan)
+    assert number.at_least == number.without_client == 30_000
+    assert _held(number, 100.0) is False
+    assert _held(Number(110.0, math.inf, 20.0), 100.0) is None
+
+
+def test_a_time_out_takes_no_part_of_the_client_out_of_the_throughput() -> None:
+    known = {"throughput_rps": 100.0, "mean_client_ms": 3.0}
+    whole = throughput_without({**known, "mean_ms": 10.0})
+    cut = throughput_without({**known, "mean_ms": math.nan, "mean_at_least_ms": 7.0})
+    assert cut == whole == {"throughput_client_rps": pytest.approx(100 - 100 * 10 / 7)}
+
+
+def test_a_bound_is_printed_rounded_down() -> None:
+    cells = {"response_time_ms": {"p99": None, "max": None}}
+    shown = {**cells, "response_time_at_least_ms": {"p99": 100.6, "max": 9.96}}
+    assert [_cell(shown, "response_time", name).strip() for name in ("p99", "max")] == [
+        ">=100", ">=9.9",
+    ]  # fmt: skip

@@ -210,6 +210,21 @@ def test_scripted_users_keep_their_pace_or_wait_from_the_last_answer_on_however_
         assert after.planned_ns == (paced_ns if kind == "Paced" else end_ns + 50 * MS)
 
 
+class Naming(User):
+    """A user who gives every request another name."""
+
+    @action
+    async def ask(self) -> None:
+        await self.get(f"/{self.course.over_ns}")
+
+
+def test_more_names_of_requests_than_a_summary_has_rows_for_are_refused(tmp_path: Path) -> None:
+    with patch.object(scripted, "MOST_NAMES", 3):
+        sent = acted(World(handling_ns=MS), "Naming", tmp_path, actions=9)
+    # The others are failures of the script.
+    assert sorted(request.template for request in sent) == [0, 1, 2, *[3] * 6]
+
+
 def test_a_pause_counts_from_the_last_answer_and_ends_with_the_load(tmp_path: Path) -> None:
     first, second = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "Resting", tmp_path, actions=1)
     assert second.planned_ns == first.done_ns + 250 * MS

@@ -153,6 +153,7 @@ def test_the_failures_of_several_workers_end_the_load_of_all_together() -> None:
     work = Workload(request=Request(), arrivals=arrivals, stop=StopRules(failures=9))
     with served("0.1", str(good)) as port, a_worker(3) as generator:
         result = generator.run(work, f"http://127.0.0.1:{port}")
+    assert result.cores == 1, "which all three workers share"
     assert result.failure_stop is not None
     assert (result.failure_stop.failures, result.failure_stop.users) == (9, 12)
     rows = result.requests

@@ -208,7 +208,8 @@ def paused_under(tmp_path: Path, requests: int, pause_ms: int = 300) -> LoadResu
     pauses = np.stack([planned_ns, planned_ns + pause_ms * MS], axis=1) + 6 * MS
 
     def change(rows: np.ndarray) -> None:
-        rows["planned_ns"][-requests:] = planned_ns
+        for instant in ("planned_ns", "started_ns", "sent_ns"):
+            rows[instant][-requests:] = planned_ns
         rows["done_ns"][-requests:] = pauses[:, 1] + 4 * MS
 
     return load_result(tmp_path, DONE_S, latency_s=0.01, change=change, pauses=pauses)

@@ -87,6 +87,11 @@ def test_one_wrong_bit_of_a_long_body_is_an_error_of_its_own(
     assert errors == [kind] * 2
 
 
+def test_a_header_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(ParameterError, match="'cookie' is given twice; give its values in one"):
+        LoadOptions.of({"url": "http://127.0.0.1", "headers": ("Cookie: a=1", "cookie: b=2")})
+
+
 def test_the_command_line_sends_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "body"
     path.write_bytes(b"\x00\xff")

@@ -69,6 +69,14 @@ class Listener(User):
     async def listen(self):
         await self.pause(60)
 
+class Leaver(User):
+    wait_s = 0.5
+    async def on_stop(self):
+        await self.get("/logout", name="leave")
+    @action
+    async def look(self):
+        await self.get("/")
+
 class Stuck(User):
     @action
     async def sit(self):
@@ -128,6 +136,17 @@ def test_one_users_failure_is_recorded_and_ends_nobody(server: int, script: str)
     assert table[table["error"] == ""]["user"].nunique() == 5
     assert "number three" in result.failures[0]
     assert any("script" in reason for reason in check(result, work).reasons)
+    result.discard()
+
+
+@pytest.mark.alone
+def test_a_request_at_the_end_of_a_user_is_planned_when_the_user_stops(
+    server: int, script: str
+) -> None:
+    result, _ = load(server, f"{script}:Leaver", users=2, duration_s=0.8)
+    table = result.requests[result.requests["template"] == "leave"]
+    assert len(table) == 2
+    assert (table["done_ns"] - table["planned_ns"]).max() < S // 4
     result.discard()
 
 

@@ -13,6 +13,7 @@ import pytest
 import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
+from websockets.asyncio.server import serve
 
 from perflab.errors import TargetRefused
 from perflab.load.clients.websocket import WebSocket, connect
@@ -21,7 +22,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, accepting, beside, peak_bytes
 from tests.load.hostile_websockets import CONT, DEFLATE, PEERS, TEXT, Ears, Peer, closing, frame
-from tests.load.processes import a_worker, served
+from tests.load.processes import a_certificate, a_worker, served
 
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
 
@@ -52,6 +53,22 @@ def test_messages_come_back_whole_with_their_instants(server: str, deflate: bool
         with pytest.raises(WebSocketError) as caught:
             opened.send(b"too late")
         assert caught.value.kind == "ws_closed"
+
+    uvloop.run(work())
+
+
+def test_a_certificate_of_ones_own_is_trusted_where_the_load_says_so(tmp_path: Path) -> None:
+    tls, certificate = a_certificate(tmp_path)
+    arrivals = Scripted(script="a:B", users=1, duration_s=1)
+    trusting = Workload(request=Request(), arrivals=arrivals, ca_file=str(certificate))
+
+    async def work() -> None:
+        async with serve(lambda socket: socket.wait_closed(), "127.0.0.1", 0, ssl=tls) as server:
+            url = f"wss://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            await (await connect(url, *Ears().both, tls=trusting.tls_context)).close()
+            with pytest.raises(WebSocketError) as caught:
+                await connect(url, *Ears().both)
+            assert caught.value.kind == "tls"
 
     uvloop.run(work())
 

@@ -12,11 +12,22 @@ import pytest
 from perflab.instruments import Load
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.trials.summary import OnTime, cpu_us_per_success, measured, service_columns
+from perflab.trials.summary import (
+    OnTime,
+    cpu_us_per_success,
+    largest_memory,
+    measured,
+    service_columns,
+)
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MIB = 1 << 20
 MS = 1_000_000
+
+
+def test_memory_that_nobody_measured_is_unknown() -> None:
+    samples = pd.DataFrame({"t_ns": [0, 10], "cpu_ns": [0, 5], "memory_bytes": [0, 0]})
+    assert math.isnan(largest_memory(samples, 0, 10))
 
 
 def row_of(begin_ns: int, end_ns: int) -> dict[str, float]:

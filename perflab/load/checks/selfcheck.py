@@ -103,6 +103,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     refused = sum(cause.count for cause in causes if cause.error in REFUSALS)
     wall_ns = max(1, result.counted_ns)
     looks_ms, ticks_ms = stalls.delays(result, workload)
+    ticks_of = percentiles_of(ticks_ms, (50, 99))
     response = times_of(result)
     judged = stalls.received(result) if len(streamed) else response
     short_ms = looks_ms[looks_ms < TICK_MS]
@@ -110,8 +111,8 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     judgement = SelfCheck(
         lag_p50_ms=lags_ns[50] / 1e6,
         lag_p99_ms=lags_ns[99] / 1e6,
-        loop_delay_p50_ms=float(np.quantile(ticks_ms, 0.5)),
-        loop_delay_p99_ms=float(np.quantile(ticks_ms, 0.99)),
+        loop_delay_p50_ms=ticks_of[50],
+        loop_delay_p99_ms=ticks_of[99],
         loop_delay_max_ms=float(ticks_ms.max()),
         run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,

@@ -122,7 +122,8 @@ class Sending:
 
 
 def received(result: LoadResult) -> Times:
-    """Return the times of all messages of a load that have a kind and a planned instant."""
+    """Return the times of a load's messages that have a kind and were planned after the warm-up."""
     messages = result.messages.rename(columns={"key": "planned_ns"})
     named = messages[(messages["planned_ns"] > 0) & (messages["kind"] != "")]
-    return Sending.of(named, result.looks).times(named[named["direction"] == "received"])
+    chosen = (named["direction"] == "received") & (named["planned_ns"] >= result.begin_ns)
+    return Sending.of(named, result.looks).times(named[chosen])

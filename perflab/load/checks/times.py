@@ -40,6 +40,21 @@ class Number(Bound):
     client_ms: float = 0.0
 
     @property
+    def without_client(self) -> float:
+        """The lower end less what may be the client's own, as far as that is known.
+
+        Where no answer came, nothing is known of the client's part: the time-out is the bound.
+        """
+        if math.isnan(self.low) or math.isnan(self.client_ms):
+            return self.low
+        return max(0.0, self.low - self.client_ms)
+
+    @property
+    def at_least(self) -> float:
+        """Return the lower end, less the client's part, if there is no ``value``; else NaN."""
+        return self.without_client if math.isnan(self.value) else math.nan
+
+    @property
     def is_the_clients(self) -> bool:
         """Whether more than a tenth of the time may be the client's own."""
         return self.client_ms > MAX_CLIENT_SHARE * self.low

@@ -20,6 +20,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import time_before
 from perflab.recordings.columns import TCP_COUNTERS
 from perflab.recordings.schema import Remark
+from perflab.statistics.in_words import to_safe_side
 
 # The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); the kernel's timer may be
 # one tick early, which is at most 10 ms.
@@ -275,7 +276,7 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     """Return remarks on response times that are bounds, drift, or hold too much client time."""
     numbers = {name: number for name, number in response.numbers().items() if name != "max"}
     bounds = [
-        f"{name} >= {number.at_least:.4g} ms"
+        f"{name} >= {to_safe_side(number.at_least, 'at least'):.4g} ms"
         for name, number in numbers.items()
         if not np.isnan(number.at_least)
     ]

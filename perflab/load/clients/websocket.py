@@ -289,6 +289,7 @@ async def connect(
     timeout_s: float = 10.0,
     headers: Mapping[str, str] | None = None,
     allowed: Sequence[str] = (),
+    tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
 ) -> WebSocket:
     """Open a WebSocket (RFC 6455); raise TargetRefused, or WebSocketError with its ``kind``."""
     refuse_foreign(url, allowed)
@@ -296,7 +297,7 @@ async def connect(
     extensions = {"Sec-WebSocket-Extensions": OFFER} if deflate else {}
     try:
         async with asyncio.timeout(timeout_s + HANDSHAKE_ENDS_S):
-            await _open(connection, url, timeout_s, {**(headers or {}), **extensions})
+            await _open(connection, url, timeout_s, {**(headers or {}), **extensions}, tls)
     except picows.WSError as error:
         raise WebSocketError("handshake", str(error)) from None
     except TimeoutError:
@@ -310,7 +311,13 @@ async def connect(
     return connection
 
 
-async def _open(connection: WebSocket, url: str, timeout_s: float, headers: dict[str, str]) -> None:
+async def _open(
+    connection: WebSocket,
+    url: str,
+    timeout_s: float,
+    headers: dict[str, str],
+    tls: Callable[[], ssl.SSLContext],
+) -> None:
     origin, _ = split(url)
     family, address = addresses(origin)[0]
 
@@ -332,7 +339,7 @@ async def _open(connection: WebSocket, url: str, timeout_s: float, headers: dict
     await picows.ws_connect(
         listener,
         url,
-        ssl_context=ssl.create_default_context() if origin.encrypted else None,
+        ssl_context=tls() if origin.encrypted else None,
         socket_factory=connected,
         # picows' own time-out: it leaves a connection open whose opening is cancelled.
         websocket_handshake_timeout=timeout_s,

@@ -196,7 +196,8 @@ def merged(
         failure_stop=failure_stop,
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         real_time=all(report["real_time"] for report in reports),
-        cores=len(before.cores),
+        # Several workers may share a core.
+        cores=len(set(before.cores)),
         steal_share=steal_share,
         kernel=kernel,
         windows=windows,

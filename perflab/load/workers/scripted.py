@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import importlib.util
 import json
+import ssl
 import sys
 import time
 import traceback
@@ -27,6 +28,8 @@ from perflab.load.workload.request import Connections, Request
 from perflab.paths import make_importable
 
 STOP_TIMEOUT_S = 5.0
+# The summary has a row for each name.
+MOST_NAMES = 1_000
 # How often open WebSockets are looked after.
 LOOK_NS = 1_000_000_000
 # The time, besides the time-out, that users have after the end to finish.
@@ -73,11 +76,12 @@ class ScriptedDriver:
         record: Callable[[Exchange], None],
         folder: Path,
         allowed: Sequence[str] = (),
+        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
         self.in_flight = 0
         self.origin = origin
         self.life = life
-        self._allowed = allowed
+        self._allowed, self._tls = allowed, tls
         self._sockets: set[WebSocket] = set()
         self.messages = MessageRecorder(folder)
         self._arrivals = arrivals
@@ -196,6 +200,7 @@ class ScriptedDriver:
             timeout_s=self._client.timeout_s,
             headers=headers,
             allowed=self._allowed,
+            tls=self._tls,
         )
         self._sockets.add(opened)
         return opened
@@ -232,6 +237,7 @@ class ScriptedDriver:
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)
         await self.until(user.leaves_ns())
+        user.course.due_ns, user.course.late_ns = clock(), 0
         await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
 
     async def _perform(self, user: User, due_ns: int, step: Callable[[], Any]) -> bool:
@@ -291,6 +297,11 @@ class ScriptedDriver:
 
     def send(self, exchange: Exchange, name: str, planned_ns: int) -> None:
         """Send a user's request; called by :class:`~perflab.load.users.User`."""
+        if name not in self._names and len(self._names) >= MOST_NAMES:
+            raise ValueError(
+                f"'{name}' is one name of requests too many ({MOST_NAMES:,}): give requests that "
+                "differ in a number one name, like name='item'"
+            )
         exchange.template = self._names.setdefault(name, len(self._names))
         exchange.planned_ns = planned_ns
         exchange.stage = self._stage(planned_ns)

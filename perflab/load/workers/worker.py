@@ -125,6 +125,7 @@ class WorkerLoad:
                 record,
                 order.folder,
                 order.allowed,
+                order.workload.tls_context,
             )
         return OpenDriver(
             arrivals, order.worker, order.workers, self.client, prepared, self.timer, record

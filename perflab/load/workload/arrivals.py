@@ -65,6 +65,10 @@ class ClosedLoop(FrozenModel):
     def _is_bounded(self) -> Self:
         if not self.requests and not self.duration_s:
             raise ValueError("give requests or duration_s: a load without an end is refused")
+        if self.duration_s and self.ramp_s > self.warmup_s + self.duration_s:
+            raise ValueError(
+                "ramp_s is longer than the load, so not all users would join; make the load longer"
+            )
         if self.keep_up and not self.requests:
             raise ValueError(
                 "keep_up needs requests: a load with a duration keeps its users anyway"
