@@ -80,9 +80,9 @@ def claims_of(run: Run) -> Iterator[Claim]:
 def body(claims: Sequence[tuple[Run, Claim]]) -> str:
     """Return a region: a table of claims, and where they were measured.
 
-    An experiment has a row for each claim and size of the study. A run that compares no size is
-    left out where another decides with one. Numbers are those of the first run with an answer;
-    later ones with the same answer are only named.
+    An experiment has a row for each claim and what stands for the study. A run that compares no
+    size is left out where another decides with one. Numbers are those of the first run with an
+    answer; later ones with the same answer are only named.
     """
     told: dict[tuple[str, str], list[tuple[str, Claim]]] = {}
     for run, claim in claims:

@@ -242,5 +242,7 @@ def _size(finding: Finding) -> tuple[str, str] | None:
         return words, AS_STUDIED[judged]
     if effect.bound:
         return words, "not as here"
+    if (size - no_effect) * (effect.estimate - no_effect) < 0:
+        return words, "the other way here"
     is_more = abs(size - no_effect) > abs(effect.estimate - no_effect)
     return words, "more than here" if is_more else "less than here"

@@ -299,16 +299,17 @@ def _obstacles_between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str
     machines = one.environment.get("machine"), other.environment.get("machine")
     if machines[0] != machines[1]:
         yield f"the machine differs between {name_a} and {name_b}: {_difference(*machines)}"
-    names = {*one.parameters, *other.parameters} - set(FREE_PARAMETERS)
+    # What only one of them has is newer than the other, and had no other value then.
+    names = (set(one.parameters) & set(other.parameters)) - set(FREE_PARAMETERS)
     for name in sorted(names):
-        first, second = one.parameters.get(name), other.parameters.get(name)
+        first, second = one.parameters[name], other.parameters[name]
         if first != second:
             yield f"parameter {name} is {first!r} in {name_a} and {second!r} in {name_b}"
     if {item.name for item in one.treatments} != {item.name for item in other.treatments}:
         yield f"{name_a} and {name_b} have different treatments"
     kinds = [run.design.kind if run.design else "trials" for run in (one, other)]
     if kinds[0] != kinds[1]:
-        way_out = "give both the same -p design="
+        way_out = "measure both with -p design=trials"
         yield f"{name_a} was measured in {kinds[0]}, {name_b} in {kinds[1]}; {way_out}"
 
 
@@ -339,6 +340,9 @@ def _sources(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
             yield f"the code that measures, or a service, changed between the runs of {name}"
     if codes[0] != codes[1]:
         yield "the code that measures, or a service, changed between the sides"
+    asked = Counter(name for run in (*a, *b) for name in run.record.parameters)
+    if newer := sorted(name for name, runs in asked.items() if runs < len(a) + len(b)):
+        yield f"some of the runs are older than the parameters {', '.join(newer)}"
     first = a[0].record.environment.get("packages")
     for run in [*a[1:], *b]:
         packages = run.record.environment.get("packages")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -198,6 +200,8 @@ def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
 
 
 def _foreign(run: Run) -> Iterator[Fact]:
+    if _has_target_here(run):
+        yield Fact("others on the lab's cores", "unknown: the lab did not start a service here")
     share = share_of_others(run)
     if math.isnan(share):
         return
@@ -222,8 +226,11 @@ def share_of_others(run: Run) -> float:
     """Return the share of the lab's cores that went to processes of others; NaN if unknown.
 
     The share is over all trials together: the kernel counts a core's busy time in ticks of 10 ms,
-    too coarse for one short trial.
+    too coarse for one short trial. Where a load went to a service on this machine that the lab did
+    not start, the CPU of this service cannot be told from that of others.
     """
+    if _has_target_here(run):
+        return math.nan
     trials = run.current_trials()
     cores = {
         core
@@ -240,7 +247,7 @@ def share_of_others(run: Run) -> float:
     for _, together in at_once:
         begin_ns, end_ns = int(together["begin_ns"].min()), int(together["end_ns"].max())
         of_trials = {name: by_trial[name] for name in together["trial_id"] if name in by_trial}
-        trials_ns = _foreign_ns(of_trials, begin_ns, end_ns, len(cores))
+        trials_ns = _foreign_ns(of_trials, begin_ns, end_ns, cores)
         if math.isfinite(trials_ns):
             foreign_ns += trials_ns
             measured_ns += (end_ns - begin_ns) * len(cores)
@@ -249,10 +256,24 @@ def share_of_others(run: Run) -> float:
     return max(0.0, foreign_ns / measured_ns)
 
 
+def _has_target_here(run: Run) -> bool:
+    record = run.record
+    keys = {item.parts["target"] for item in record.treatments if "target" in item.parts}
+    return any(_is_here(record.parts[key]["url"]) for key in keys)
+
+
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _foreign_ns(
-    samples_of_trials: Mapping[str, pd.DataFrame], begin_ns: int, end_ns: int, cores: int
+    samples_of_trials: Mapping[str, pd.DataFrame], begin_ns: int, end_ns: int, cores: set[int]
 ) -> float:
-    """Return the cores' busy time minus the lab's in the measured stage; NaN if unknown.
+    """Return the placed cores' busy time minus the lab's in the measured stage; NaN if unknown.
 
     Each of the simultaneous trials has samples of its own services and client; the samples of every
     trial hold the cores and the lab.
@@ -265,11 +286,13 @@ def _foreign_ns(
         for name, of_service in samples.groupby("service"):
             used_ns = _used_ns(of_service, begin_ns, end_ns)
             if str(name).startswith("core "):
-                busy_ns[str(name)] = used_ns
+                # The samples have every core of the machine.
+                if int(str(name).removeprefix("core ")) in cores:
+                    busy_ns[str(name)] = used_ns
             else:
                 key = str(name) if name == "lab" else f"{name} of {trial}"
                 lab_ns[key] = used_ns
-    return sum(busy_ns.values()) - sum(lab_ns.values()) if len(busy_ns) == cores else math.nan
+    return sum(busy_ns.values()) - sum(lab_ns.values()) if len(busy_ns) == len(cores) else math.nan
 
 
 def _used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:

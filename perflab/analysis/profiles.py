@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
-from perflab.statistics.comparison import mean_interval
-from perflab.statistics.quantiles import across_trials
+from perflab.statistics.comparison import SMALLEST_SIGNED_RANK
+from perflab.statistics.quantiles import across_trials, t_interval
 
 SHOWN = 15
 PERCENT = 100.0
@@ -115,11 +115,11 @@ def function_shares(run: Run, count: int = SHOWN) -> pd.DataFrame:
 
 def _share_row(function: str, treatment: str, table: pd.DataFrame) -> dict[str, Any]:
     shares = table[function].to_numpy() if function in table else np.zeros(len(table))
-    percent, low, high = float(shares.mean()), np.nan, np.nan
-    if len(shares) > 1:
-        interval = mean_interval(shares)
-        percent, low, high = interval.estimate, interval.low, interval.high
-    return dict(zip(SHARES, (function, treatment, percent, low, high, len(shares)), strict=True))
+    # Equal values of a few trials are no certainty.
+    is_known = len(shares) >= SMALLEST_SIGNED_RANK or np.ptp(shares) > 0
+    low, high = t_interval(shares) if is_known else (np.nan, np.nan)
+    values = (function, treatment, float(shares.mean()), low, high, len(shares))
+    return dict(zip(SHARES, values, strict=True))
 
 
 def _typical(name: str, unit: str, values: ArrayLike) -> dict[str, float]:

@@ -108,7 +108,8 @@ def _without_client(valid: pd.DataFrame, name: str) -> pd.Series[float]:
     values, client = valid[name], valid.get(client_column(name))
     if client is None or not (client.abs() > MAX_CLIENT_SHARE * values).any():
         return values
-    return (values - client).clip(lower=0.0)
+    # Something is left of a time that may be all the client's, so that it has a logarithm.
+    return (values - client).clip(lower=values / 100)
 
 
 def least_value(valid: pd.DataFrame, name: str) -> float:

@@ -37,8 +37,8 @@ improves a verdict. With fewer than 3 blocks the verdict is undecided. Claims th
 cannot test, whose answer the load itself sets, or that nobody published are not judged.
 
 An effect of which only a bound is known has an interval that is open on one side
-(:mod:`~perflab.statistics.comparison`): it can show a direction and contradict a size, but agree
-only with a published bound on its side. The zone of such a one is open on one side.
+(:mod:`~perflab.statistics.comparison`): it can show a direction and contradict a size. It can agree
+only with a published bound of the same kind, whose zone is open on that side, too.
 
 Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987.
 ``docs/explanation/verdicts.md`` shows how often each verdict is given under which truth.

@@ -70,7 +70,8 @@ def command(
         print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
     if fail_on and (comparison.table.empty or len(comparison.not_compared)):
-        print(f"--fail-on {fail_on:g} did not judge what is not compared", file=sys.stderr)
+        many = len(comparison.not_compared) or "all"
+        print(f"{many} rows could not be compared: --fail-on {fail_on:g} fails", file=sys.stderr)
         raise typer.Exit(NOT_COMPARABLE)
 
 

@@ -137,7 +137,11 @@ def print_shown(shown: Shown) -> None:
 
 def print_note(text: str) -> None:
     """Print an empty line, then a text that wraps between words."""
-    print(f"\n{textwrap.fill(visible(text), make_console().width)}")
+    # Ids and paths stay whole.
+    filled = textwrap.fill(
+        visible(text), make_console().width, break_on_hyphens=False, break_long_words=False
+    )
+    print(f"\n{filled}")
 
 
 def print_table(table: Table) -> None:

@@ -109,8 +109,8 @@ def _print_plan(sweep: Sweep) -> None:
         takes = about(seconds) if seconds else "not known"
         table.add_row(cell.id, cell.label, str(cell.trials), takes)
     print_table(table)
-    of = "" if len(known) == len(sweep.cells) else f" for {len(known)} of them"
-    print(_headline(sweep) + (f"; {about(sum(known))}{of}, as earlier runs took" if known else ""))
+    of = "" if len(known) == len(sweep.cells) else f" for {len(known)} of the cells"
+    print(_headline(sweep) + (f"; {about(sum(known))}{of}, by earlier runs" if known else ""))
 
 
 def worker(

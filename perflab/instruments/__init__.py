@@ -5,7 +5,7 @@ from perflab.instruments.kernel import AcceptQueues, DatabaseWaits, SchedulerAcc
 from perflab.instruments.other_load import OtherLoad
 from perflab.instruments.probes import CpuSpeed, FlushProbe
 from perflab.instruments.profiler import Profiler
-from perflab.instruments.requests import Chunks, FailureThreshold, Requests, ServerCount
+from perflab.instruments.requests import Chunks, Requests, ServerCount
 from perflab.instruments.users_held import UsersHeld
 
 # The instruments of every trial, unless its treatment has others.
@@ -15,7 +15,7 @@ STANDARD: tuple[Instrument, ...] = (
 
 
 __all__ = [
-    "STANDARD", "AcceptQueues", "Chunks", "CpuSpeed", "DatabaseWaits", "FailureThreshold",
+    "STANDARD", "AcceptQueues", "Chunks", "CpuSpeed", "DatabaseWaits",
     "FlushProbe", "Instrument", "Load", "Look", "Observation", "OtherLoad", "Profiler", "Requests",
     "Scene", "SchedulerAccounts", "ServerCount", "UsersHeld",
 ]  # fmt: skip

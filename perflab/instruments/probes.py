@@ -15,7 +15,6 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation, 
 from perflab.load.workload import Workload
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import load_service
-from perflab.statistics.quantiles import percentiles_of
 
 LOOPS = 20_000
 REPEATS = 5
@@ -75,7 +74,7 @@ class _FlushProbe(Look["FlushProbe"]):
 
 
 class FlushProbe(OfNode):
-    """Runs the flush probe of a node's service: ``flush_us``, ``flush_p50_us``, ``flush_p99_us``.
+    """Runs the flush probe of a node's service: ``flush_us``, ``flush_p50_us``.
 
     The cost of a flush drifts by the hour; a result about durability says little without it.
     """
@@ -93,7 +92,6 @@ class FlushProbe(OfNode):
 
 
 def flush_columns(flush_us: Sequence[float]) -> dict[str, Any]:
-    """Return the flush times before and after the load and their percentiles, in us."""
+    """Return the flush times before and after the load and their median, in us."""
     p50_us = float(np.median(flush_us or [np.nan]))
-    p99_us = percentiles_of(np.asarray(flush_us, dtype=float), (99,))[99]
-    return {"flush_us": [*map(float, flush_us)], "flush_p50_us": p50_us, "flush_p99_us": p99_us}
+    return {"flush_us": [*map(float, flush_us)], "flush_p50_us": p50_us}

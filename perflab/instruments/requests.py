@@ -168,23 +168,6 @@ def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
     }
 
 
-class FailureThreshold(Instrument):
-    """Records the users and requests at which a number of failures ended a trial's load.
-
-    ``reached_failures`` is 1 where failures ended the load, else 0. Every other column is then NaN:
-    the load held all of its users, and the number of users that is too many is above theirs.
-    """
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Yield a problem where no number of failures ends the load."""
-        if not workload.stop.failures:
-            yield "failure_threshold: no failures end the load; give StopRules(failures=5)"
-
-    def observe(self, load: Load) -> Observation:
-        """Return the columns of the stop."""
-        return Observation(stop_columns(load.result))
-
-
 def stop_columns(result: LoadResult) -> dict[str, float]:
     """Return the columns of a load that failures ended: users, and successes until then.
 
@@ -194,8 +177,7 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     """
     around = around_stop(result)
     if around is None:
-        nothing = {"users_at_stop": math.nan, "successes_until_stop": math.nan}
-        return {"reached_failures": 0.0, **nothing}
+        return {"users_at_stop": math.nan, "successes_until_stop": math.nan}
     users = math.nan if around.stop.users is None else float(around.stop.users)
     bound = {}
     if users == 0:
@@ -204,7 +186,7 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
         bound = {at_least_column("users_at_stop"): float(result.requests["user"].nunique())}
     successes = float(around.until.successes)
     known = {"users_at_stop": users, "successes_until_stop": successes}
-    return {"reached_failures": 1.0, **known, **bound}
+    return {**known, **bound}
 
 
 class _ServerCount(Look["ServerCount"]):
@@ -222,7 +204,8 @@ class _ServerCount(Look["ServerCount"]):
 class ServerCount(Instrument):
     """Asks the stack for its count, if it has one, and refuses a trial that does not agree.
 
-    Every successful request, of the warm-up too, must have left one counted item.
+    Every successful request, of the warm-up too, must have left one counted item, and there may be
+    no more items than requests that were sent.
     """
 
     at_work: ClassVar = _ServerCount

@@ -241,7 +241,9 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
         # What is under way at the end was not missed: as much as came in a time of response before
         # a queue built up (Little's law).
         before_s = max(0.0, middle - max(0.0, grown_ms) / 2) / 1e3
-        due = offered * max(0.0, 1 - before_s / shown["duration_s"])
+        late_s = max(0.0, before_s - shown.get("warmup_s", 0.0))
+        window_s = shown.get("window_s", shown["duration_s"])
+        due = offered * max(0.0, 1 - late_s / window_s) if window_s else 0.0
         if reached < MIN_SHARE_OF_OFFERED * due:
             missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(words) for words in shown["reasons"]]
@@ -264,6 +266,7 @@ def probed(
         shown = report.summary(result, load, check(result, load))
     finally:
         result.discard()
+    shown |= {"window_s": result.counted_ns / 1e9, "warmup_s": warmup_s}
     if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
         shown["paced_rps"] = rate_of(load, level)
     return judged(level, shown)

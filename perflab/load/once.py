@@ -155,7 +155,8 @@ def send(
     underscores (see ``options.LoadOptions``): ``users``, ``rate``, ``duration``... Hosts other than
     loopback must be named in ``allow_targets``. For the summary see ``report.summary``; ``valid``
     says whether the numbers may be used, ``failures`` are tracebacks of a script, ``unwritten``
-    says why the record is not whole. Raises ParameterError or TargetRefused if nothing was sent.
+    says why the record is not whole. An interrupt ends the load in order, ``stopped`` then says so,
+    and the cell goes on. Raises ParameterError or TargetRefused if nothing was sent.
     """
     load_options = LoadOptions.of({"url": url, **options})
     workload = load_options.workload()

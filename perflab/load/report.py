@@ -93,7 +93,7 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
         "client_cpu_share": judgement.cpu_share,
         "client_real_time": result.real_time,
         "client_run_delay_share": judgement.run_delay_share,
-        "loop_delay_p99_ms": judgement.loop_delay_p99_ms,
+        "loop_delay_p99_ms": known(judgement.loop_delay_p99_ms),
         "client_mean_late_ms": judgement.mean_late_ms,
         "client_stalled_share": judgement.stalled_share,
         "client_steal_share": judgement.steal_share,

@@ -188,6 +188,7 @@ class DockerBackend:
             volume = _volume_name(launch)
             self.client.volumes.create(name=volume, labels=launch.labels.as_docker())
             options["volumes"] = {volume: {"bind": part.data, "mode": "rw"}}
+        instance: DockerInstance | None = None
         try:
             container = self.client.containers.create(
                 self._tags[launch.spec.name],
@@ -220,6 +221,9 @@ class DockerBackend:
                 instance.stop()
                 raise
         except APIError as error:
+            if part.data and instance is None:
+                with contextlib.suppress(APIError):
+                    self.client.volumes.get(_volume_name(launch)).remove(force=True)
             raise ServiceFailed(
                 launch.labels.service, f"its container cannot start: {error.explanation}"
             ) from None

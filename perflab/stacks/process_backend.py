@@ -209,6 +209,7 @@ class ProcessBackend:
             environments.ensure(spec, self.environments, work)
 
         def make(folder: Path) -> None:
+            builds.drop_unused(self.artifacts)
             work.tell(f"preparing {spec.name} (once)")
             values = {"python": venv.python, "artifacts": folder, "source": spec.folder}
             command = rendered(spec.process.prepare, values)
@@ -321,6 +322,7 @@ class ProcessBackend:
         """Copy folders to where an unprivileged server can read them (a home may be 0700)."""
 
         def make(folder: Path) -> None:
+            builds.drop_unused(self.copies)
             for source in sources:
                 shutil.copytree(source, folder / source.name, symlinks=True)
             _make_readable(folder)

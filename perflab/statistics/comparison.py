@@ -299,8 +299,12 @@ class Blocks:
         of_low = mean_p(self.low - centre, self.looks, self.resolution)
         if self.exact:
             return of_low
-        means = [float(np.mean(values)) - centre for values in (self.low, self.high)]
-        if means[0] < 0 < means[1]:
+        # By the estimate of the interval: a mean can lie elsewhere.
+        low, high = (
+            mean_interval(values, CONFIDENCE, self.looks, self.resolution).estimate
+            for values in (self.low, self.high)
+        )
+        if low < centre < high:
             return 1.0
         return max(of_low, mean_p(self.high - centre, self.looks, self.resolution))
 

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from perflab.errors import PerflabError
@@ -124,11 +124,13 @@ class Conductor:
             writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
 
     def _tell_duration(self, blocks: int) -> None:
-        plan = self._order.plan
-        whole_s = expected_s(plan, earlier_runs(self._order.runs))
+        plan, whole_s = self._order.plan, None
+        # No fault of an earlier run keeps this one from being measured.
+        with suppress(PerflabError, OSError):
+            whole_s = expected_s(plan, earlier_runs(self._order.runs))
         if whole_s and blocks:
-            most = ", at most" if plan.until_decided else ""
-            self._note(f"{about(whole_s * blocks / plan.blocks)}{most}, as earlier runs took")
+            most = " at most" if plan.until_decided else ""
+            self._note(f"{about(whole_s * blocks / plan.blocks)}{most}, by earlier runs")
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, list[int], int]:
         """Return the writer, the blocks still to do, and the first one's number of attempts."""
@@ -149,14 +151,25 @@ class Conductor:
     ) -> Bench:
         plan = self._order.plan
         name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
-        ending.callback(Reapers(name).dismiss)
+        reapers = Reapers(name)
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
-        residents = Residents(backend, stacks, places, name, "run", self._note, self._interrupted)
-        residents.prepare()
-        if writer.record.images:
-            check_services(writer.record, residents.images, residents.versions)
-        writer.update(images=residents.images, versions=residents.versions)
-        ending.callback(residents.stop)
+        with ExitStack() as early:
+            early.callback(reapers.dismiss)
+            residents = Residents(
+                backend, stacks, places, name, "run", self._note, self._interrupted
+            )
+            residents.prepare()
+            if writer.record.images:
+                check_services(writer.record, residents.images, residents.versions)
+            writer.update(images=residents.images, versions=residents.versions)
+            early.pop_all()
+
+        def end() -> None:
+            residents.stop()
+            # Not if that failed: then they end what is left.
+            reapers.dismiss()
+
+        ending.callback(end)
         residents.start()
         return Bench(
             residents,

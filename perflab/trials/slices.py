@@ -118,6 +118,9 @@ def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> l
                 # The CPU of a shared service is nobody's.
                 tables.row[f"cpu_share_{node}"] = float("nan")
         all_tables.append(tables)
+    # Before, an instrument of any part may fail, and then all parts keep their records.
+    for part in parts:
+        part.so_far.discard()
     return all_tables
 
 

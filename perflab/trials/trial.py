@@ -100,8 +100,13 @@ class TrialSoFar:
         if self.result is not None:
             tables.requests = self.result.requests
             tables.others |= summary.streamed_tables(self.result)
-            self.result.discard()
+        self.discard()
         return tables
+
+    def discard(self) -> None:
+        """Remove the raw rows, once nothing needs them any more."""
+        if self.result is not None:
+            self.result.discard()
 
 
 def _failure(error: PerflabError) -> Reason:
@@ -169,7 +174,9 @@ def _measured(
     losses = losses_of(bench.residents, treatment.name)
     time.sleep(bench.cooldown_s)
     look_after(so_far)
-    return judged(row, treatment, so_far, load, metered, shares, losses)
+    tables = judged(row, treatment, so_far, load, metered, shares, losses)
+    so_far.discard()
+    return tables
 
 
 def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
@@ -235,10 +242,7 @@ def judged(
         "reasons": reasons,
         "warnings": [warning for warning in warnings if warning.code not in against],
     }
-    requests = load.result.requests
-    # Nothing needs the raw rows any more.
-    load.result.discard()
-    return TrialTables(row, requests, load.samples, tables, not losses)
+    return TrialTables(row, load.result.requests, load.samples, tables, not losses)
 
 
 def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:

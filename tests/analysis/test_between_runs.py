@@ -211,7 +211,7 @@ def test_runs_of_different_designs_are_not_compared(sides: Sides) -> None:
     (a, *_), (b, *_) = sides
     other = changed(b, design=DesignRecord(kind="slices", slice_ms=50.0))
     (text,) = compare_runs([a], [other]).obstacles
-    assert text == "A was measured in trials, B in slices; give both the same -p design="
+    assert text == "A was measured in trials, B in slices; measure both with -p design=trials"
 
 
 def test_two_loads_on_a_side_decide_nothing(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:

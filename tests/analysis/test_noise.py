@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from perflab.analysis.answers import answers_of
-from perflab.analysis.noise import noise_flags
+from perflab.analysis.noise import noise_flags, share_of_others
 from perflab.analysis.validity import validity_table
 from perflab.recordings import Reason, Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
@@ -102,6 +103,8 @@ def keep_busy(run: Run, busy: float) -> None:
         length_ns = end_ns - begin_ns
         used = {"shop": length_ns / 4, "client": length_ns / 4, "lab": 0.0}
         used |= dict.fromkeys(cores, busy * length_ns / len(cores))
+        # The samples hold every core of the machine, also those that the lab leaves alone.
+        used[f"core {max(placed(run)) + 1}"] = length_ns
         rows = [
             (name, at, service, cpu_ns, 0)
             for service, whole in used.items()
@@ -119,6 +122,18 @@ def placed(run: Run) -> set[int]:
         if role != "shared" and isinstance(cores, list | tuple)
         for core in cores
     }
+
+
+def test_a_service_that_the_lab_did_not_start_is_not_taken_for_others(tmp_path: Path) -> None:
+    run = write_run(tmp_path, blocks=6)
+    keep_busy(run, 1.5)
+    assert share_of_others(run) > 0
+    url, parts = "http://127.0.0.1:8000", {"target": "t"}
+    for address, is_unknown in ((url, True), ("http://192.0.2.1:80", False)):
+        treatments = [item.model_copy(update={"parts": parts}) for item in run.record.treatments]
+        target = {"t": {"url": address, "allowed": []}}
+        run.record = run.record.model_copy(update={"treatments": treatments, "parts": target})
+        assert math.isnan(share_of_others(run)) == is_unknown
 
 
 LATE = "generator lag p50 {} ms is above 2.0 ms: the client, not the server, was late"

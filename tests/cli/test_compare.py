@@ -72,4 +72,4 @@ def test_a_gate_passes_nothing_that_could_not_be_compared(perflab: Type, three: 
         )
     text = perflab(three, "compare", "a0,a1,a2", "c0,c1,c2", "--fail-on", "2", code=4)
     assert "not compared: B has no value" in text
-    assert "did not judge what is not compared" in text
+    assert "rows could not be compared: --fail-on 2 fails" in text

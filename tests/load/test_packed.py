@@ -73,6 +73,8 @@ WRONG = {
     "an encoding over another": ("gzip, deflate", DEFLATE(GZIP(CONTENT)), "encoding"),
     "another content": ("gzip", GZIP(CONTENT[:-6] + b"thread"), "checksum"),
     "a longer content": ("gzip", GZIP(CONTENT + b"needle"), "length"),
+    "another content, not packed": ("identity", CONTENT[:-6] + b"thread", "checksum"),
+    "a longer content, not packed": ("identity", CONTENT + b"needle", "length"),
 }
 
 

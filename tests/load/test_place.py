@@ -5,8 +5,6 @@ Temporary folders of raw rows do not outlive their owners, and no others are tou
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from perflab.load.records import record as place_module
 from perflab.load.records.record import folder_problems, place
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
+from tests.support.children import child
 
 WORK = Workload(request=Request(), arrivals=Burst(size=10))
 
@@ -60,7 +59,7 @@ def test_a_folder_that_cannot_be_made_is_reported_in_a_sentence() -> None:
 OWNING = """
 from perflab.host.files import temporary_folder
 print(temporary_folder("load"), flush=True)
-input()
+import time; time.sleep(60)
 """
 
 
@@ -71,26 +70,16 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def an_owner() -> tuple[Path, subprocess.Popen[bytes]]:
-    """Start a process with a temporary folder; it ends when its input closes."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", OWNING],
-        cwd=project_root(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    assert child.stdout is not None
-    return Path(child.stdout.readline().decode().strip()), child
-
-
 def test_a_load_removes_folders_of_killed_loads_and_none_of_running_ones(temporary: Path) -> None:
-    (left, killed), (used, running) = an_owner(), an_owner()
-    (left / "0").mkdir()
-    (left / "0" / "requests.rows").write_bytes(b"x")
-    killed.kill()
-    killed.communicate()
-    new = temporary_folder("load")
-    assert new.is_dir()
-    assert {new, used} == set(temporary.iterdir())
-    running.communicate()
+    with child(OWNING, cwd=project_root()):
+        (used,) = temporary.iterdir()
+        with child(OWNING, cwd=project_root()):
+            (left,) = {*temporary.iterdir()} - {used}
+            (left / "0").mkdir()
+            (left / "0" / "requests.rows").write_bytes(b"x")
+        new = temporary_folder("load")
+        assert new.is_dir()
+        assert {new, used} == set(temporary.iterdir())
 
 
 def test_a_folder_that_a_message_named_outlives_its_owner(temporary: Path) -> None:

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perflab.errors import AnalysisError
-from perflab.statistics.comparison import Ends, benjamini_hochberg, effect_of, effect_within
+from perflab.statistics.comparison import (
+    Blocks,
+    Ends,
+    benjamini_hochberg,
+    effect_of,
+    effect_within,
+)
 from perflab.statistics.families import blocks_for_one, corrected
 from perflab.statistics.signed_rank import (
     hodges_lehmann,
@@ -232,3 +238,10 @@ def test_blocks_for_one_is_the_fewest_that_can_show_one_effect_among_claims(clai
     needed = blocks_for_one(claims)
     assert corrected([2 / 2**needed, *[1.0] * (claims - 1)])[0].holds
     assert needed == 6 or not corrected([2 / 2 ** (needed - 1), *[1.0] * (claims - 1)])[0].holds
+
+
+def test_no_effect_between_the_ends_has_no_small_p_value_whatever_one_block_does() -> None:
+    one_far = np.append(np.full(11, 0.01), 5.0)
+    blocks = Blocks(low=one_far - 0.02 * (one_far < 1), measured=one_far, high=one_far)
+    assert blocks.interval(0.95).low < 0 < blocks.interval(0.95).high
+    assert blocks.p_value(0.0) == 1.0

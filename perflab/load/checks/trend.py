@@ -276,7 +276,7 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     """Return remarks on response times that are bounds, drift, or hold too much client time."""
     numbers = {name: number for name, number in response.numbers().items() if name != "max"}
     bounds = [
-        f"{name} >= {to_safe_side(number.at_least, 'at least'):.4g} ms"
+        f"{name} >= {to_safe_side(number.at_least, 'at least'):.10g} ms"
         for name, number in numbers.items()
         if not np.isnan(number.at_least)
     ]

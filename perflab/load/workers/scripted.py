@@ -299,7 +299,7 @@ class ScriptedDriver:
         """Send a user's request; called by :class:`~perflab.load.users.User`."""
         if name not in self._names and len(self._names) >= MOST_NAMES:
             raise ValueError(
-                f"'{name}' is one name of requests too many ({MOST_NAMES:,}): give requests that "
+                f"more than {MOST_NAMES:,} names of requests, such as '{name}': give those that "
                 "differ in a number one name, like name='item'"
             )
         exchange.template = self._names.setdefault(name, len(self._names))

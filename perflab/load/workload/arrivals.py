@@ -67,7 +67,8 @@ class ClosedLoop(FrozenModel):
             raise ValueError("give requests or duration_s: a load without an end is refused")
         if self.duration_s and self.ramp_s > self.warmup_s + self.duration_s:
             raise ValueError(
-                "ramp_s is longer than the load, so not all users would join; make the load longer"
+                "the ramp is longer than the load (warmup_s + duration_s), so not all users would "
+                "join; make the load longer"
             )
         if self.keep_up and not self.requests:
             raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any
 
 from perflab.errors import ImportRefused
 
-# The rows of a long load of k6 have some 100 MB.
+# Far above any summary.
 LARGEST_BYTES = 256 * 2**20
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _TIME = re.compile(r"(\S*?)\s*(us|ms|s|m|h)", re.ASCII)

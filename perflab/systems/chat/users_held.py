@@ -36,6 +36,9 @@ def users_held(run: Run) -> pd.DataFrame:
     that has a target counts as refused, too.
     """
     trials = run.current_trials()
+    # Where every trial failed, nothing was measured.
+    needed = ["messages_per_s", *targets_ms()]
+    trials = trials.reindex(columns=list(dict.fromkeys([*trials.columns, *needed])))
     configurations: dict[tuple[str, ...], str] = {}
     rows = []
     for treatment in run.record.treatments:

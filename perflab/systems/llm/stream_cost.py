@@ -13,7 +13,7 @@ from typing import ClassVar
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation
-from perflab.instruments.requests import miscounted, success_share
+from perflab.instruments.requests import miscounted, stop_columns, success_share
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
 from perflab.load.clients.outcome import CUT_OFF_CODES
@@ -55,7 +55,7 @@ class StreamCost(Instrument):
 
 
 class BrokenOff(Instrument):
-    """Sums up the requests that had begun when failures ended a load.
+    """Sums up users, successes and requests when failures ended a load (:func:`stop_columns`).
 
     ``requests_begun`` are the requests that had ended by then and those under way.
     ``failure_share_broken_off`` is the failed requests and those under way over ``requests_begun``:
@@ -65,7 +65,8 @@ class BrokenOff(Instrument):
 
     def observe(self, load: Load) -> Observation:
         """Return columns only."""
-        return Observation(begun_columns(around_stop(load.result), load.result.requests))
+        begun = begun_columns(around_stop(load.result), load.result.requests)
+        return Observation({**stop_columns(load.result), **begun})
 
 
 def begun_columns(stop: AroundStop | None, requests: pd.DataFrame) -> dict[str, float]:

@@ -95,7 +95,7 @@ def _by_block(run: Run, rung: str) -> pd.DataFrame:
         SERVER_CPU, "cpu_share_naive_client", "accept_queue_max_metricstream",
         "accept_drops_metricstream",
     ]  # fmt: skip
-    return rows.reindex(index=pd.RangeIndex(run.record.blocks), columns=columns).astype(float)
+    return rows.reindex(index=pd.RangeIndex(run.judged_blocks), columns=columns).astype(float)
 
 
 def _has_room(run: Run, trials: pd.DataFrame) -> pd.Series[bool]:
@@ -129,10 +129,11 @@ def log_ratios(blocks: pd.DataFrame) -> pd.Series[float]:
     return ratios.map(math.log, na_action="ignore")
 
 
-def effect_in(blocks: pd.DataFrame) -> Effect | None:
+def effect_in(run: Run, blocks: pd.DataFrame) -> Effect | None:
     """Return the ratio of the two rates, or None if no block has one."""
     by_block = log_ratios(blocks)
-    return effect_of(by_block) if by_block.notna().any() else None
+    rule = run.record.until_decided
+    return effect_of(by_block, rule=rule) if by_block.notna().any() else None
 
 
 def in_words(blocks: pd.DataFrame) -> str:
@@ -155,7 +156,7 @@ def finding_of(run: Run) -> Finding:
         published_direction="smaller",
         source="metricstream study, claim 4",
     )
-    effect, words = effect_in(blocks), in_words(blocks)
+    effect, words = effect_in(run, blocks), in_words(blocks)
     verdict = judge(effect, contrast, limit=LIMIT)
     if word_of(blocks) == SERVER:
         verdict = Verdict(Outcome.OPPOSITE, words, Way.OPPOSITE)
@@ -235,7 +236,7 @@ def _points(run: Run, trials: pd.DataFrame, rung: str, client: str, panel: str) 
 def _pair_sentence(run: Run, pair: str) -> str:
     blocks = blocks_of(run, pair)
     sentence = f"{LOAD_TESTS[pair]}: {in_words(blocks)}"
-    if effect := effect_in(blocks):
+    if effect := effect_in(run, blocks):
         has_interval = math.isfinite(effect.low)
         interval = f" [{effect.low:.2f}, {effect.high:.2f}]" if has_interval else ""
         sentence += f", naive over lab's rate {effect.estimate:.2f}{interval}, n = {effect.n}"

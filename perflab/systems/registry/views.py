@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import ValidationError
 
 from perflab.figures import EFFECT, LATENCY_CPU
 from perflab.figures.canvas import LabFigure
@@ -79,9 +80,10 @@ def bounded(trials: pd.DataFrame, column: str, whats: tuple[str, str]) -> pd.Dat
 
 
 def _published(run: Run, measure: str) -> Iterator[dict[str, Any]]:
-    parameters = run.record.parameters
-    stated = DownloadParameters.published_values()
-    is_same = all(parameters.get(name) == value for name, value in stated.items())
+    try:
+        is_same = not DownloadParameters.model_validate(run.record.parameters).differences()
+    except ValidationError:
+        is_same = False
     row = {"what": PUBLISHED, "state": SAME_LOAD if is_same else OTHER_LOAD}
     for treatment in run.record.treatments:
         if scenario := SCENARIOS.get(treatment.levels["rung"]):

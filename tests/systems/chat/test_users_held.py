@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from perflab.recordings import Reason, Run
+from perflab.systems.chat.ladder import targets_ms
 from perflab.systems.chat.users_held import held_sentences, users_held
 from tests.systems.chat.synthetic_streams import write_ladder
 
@@ -78,3 +81,12 @@ def test_a_fault_of_the_client_or_too_few_deliveries_is_no_miss(tmp_path: Path) 
     planted = {"best_500": [GOOD, WORKER], "best_900": [REFUSED, FEW]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[1, 0, 1], [0, 0, 2]]
+
+
+def test_a_run_whose_every_trial_failed_held_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_ladder(tmp_path, {"best_500": [FAILED], "best_900": [FAILED]})
+    trials = run.current_trials().drop(columns=["messages_per_s", *targets_ms()])
+    monkeypatch.setattr(run, "current_trials", lambda: trials)
+    assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[0, 1, 0]] * 2

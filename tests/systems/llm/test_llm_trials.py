@@ -44,7 +44,7 @@ def test_every_token_of_every_stream_is_a_chunk_of_the_recording(run: Run) -> No
 def test_a_proxy_with_few_descriptors_fails_and_ends_the_load(run: Run) -> None:
     few = run.trials().query("factor_max_files == '96'")
     assert len(few) == 2
-    assert (few["reached_failures"] == 1).all()
+    assert few["successes_until_stop"].notna().all()
     # On a slow machine the fifth failure may end after the last user has left.
     bounds = few.get("users_at_stop_at_least", few["users_at_stop"])
     assert (few["users_at_stop"].fillna(bounds) <= 120).all()

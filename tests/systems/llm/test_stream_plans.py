@@ -83,8 +83,9 @@ def test_sizes_are_compared_only_in_the_published_stress_test() -> None:
     assert published[f"{pair}_old, users at failure"] == pytest.approx(305 / 270)
     assert published[f"{pair}_old, requests at failure"] == pytest.approx(499 / 412)
     assert set(sizes(sets=EVERY_SET).values()) == {None}
-    changed = sizes(preset="published", sets=["limits"], stress_users=400)
-    assert set(changed.values()) == {None}
+    for change in ({"stress_users": 400}, {"tokens": 5}, {"token_rate": 2000.0}):
+        changed = sizes(preset="published", sets=["limits"], **change)
+        assert set(changed.values()) == {None}
 
 
 def test_users_of_another_kind_ramp_up_and_are_no_published_test() -> None:

@@ -234,6 +234,14 @@ def test_a_word_needs_three_blocks_and_most_of_them(
     assert word_of(blocks_of(run, MAIN)) == word
 
 
+def test_blocks_after_the_last_look_count_in_no_pair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(tmp_path, planted(0.5, 1.0), 5)
+    monkeypatch.setattr(Run, "judged_blocks", 3)
+    assert list(blocks_of(run, MAIN).index) == [0, 1, 2]
+
+
 def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
     by_rung = {treatment.levels["rung"]: treatment for treatment in plan(sets=["naive"]).treatments}
     source = (services_dir() / "naive_client" / "src" / "naive_client.cpp").read_text()

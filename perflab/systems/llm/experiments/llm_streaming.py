@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from perflab.instruments import STANDARD, Chunks, FailureThreshold, Instrument, UsersHeld
+from perflab.instruments import STANDARD, Chunks, Instrument, UsersHeld
 from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.stacks.plan import StackPlan
@@ -162,6 +162,8 @@ class StreamingParameters(LadderParameters):
 
 # The parameters of the published stress test that the study states.
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success", "ramp_kind")
+# What else makes its answers: nothing is published of it, so it must be as in the preset.
+OF_ANSWER = (*ANSWER, "timeout_s")
 # Two descriptors for a stream, and two for connections that are idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
 # So fast that the proxy takes most of the time.
@@ -223,7 +225,7 @@ def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument
         )
         # The search comes first, so that the probe of the CPU's speed is right before the load.
         return (search, *STANDARD, *of_answers)
-    at_stop = (FailureThreshold(), BrokenOff()) if rung.is_ramp and parameters.failures else ()
+    at_stop = (BrokenOff(),) if rung.is_ramp and parameters.failures else ()
     return (*STANDARD, *of_answers, *at_stop)
 
 
@@ -288,7 +290,9 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
 def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
     stated = parameters.published_values()
     stated["ramp_kind"] = "stream"
-    as_published = all(getattr(parameters, name) == stated[name] for name in OF_STRESS)
+    as_published = all(
+        getattr(parameters, name) == stated[name] for name in (*OF_STRESS, *OF_ANSWER)
+    )
     # Without a threshold nobody knows how many users there were when it was reached.
     limits = parameters.limits if parameters.failures else ()
     return contrasts(parameters.chosen_rungs, limits, parameters.ramp_kind, as_published)
