@@ -72,7 +72,8 @@ def main(names: list[str]) -> int:
         ships = [old.run_id for old in reference_runs() if old.record.experiment == name]
         is_shown = is_main or ships[:1] in ([], [run.run_id])
         beside = tables_of(run) if is_shown else {}
-        archive = pack(run, folder, beside | ({MAIN: ""} if is_main else {}))
+        beside |= {MAIN: ""} if is_main else {}
+        archive = pack(run, folder, beside, all_samples=is_shown)
         print(f"{archive.name}: {archive.stat().st_size / 1024:,.0f} KiB")
     reference_table().to_csv(folder / LEDGER_FILE, index=False, lineterminator="\n")
     return 0

@@ -26,6 +26,7 @@ from perflab.reports.findings import claim_answers
 from perflab.reports.ledger import LEDGER_FILE, reference_table
 from perflab.reports.regions import filled
 from perflab.reports.runs import measured_where
+from perflab.statistics.comparison import SMALLEST_N
 
 PAGES = {
     "chat": "chat", "inference": "inference", "llm": "llm-proxy", "metricstream": "metricstream",
@@ -46,6 +47,7 @@ FIGURES = {
     "reference:latency_cpu": ("delivery_cpu",),
     "8b5a99": ("ladder",),
     "0eab53": ("users_held",),
+    "20604e": ("pings",),
     "reference:llm_streaming": ("stream_costs",),
     "ba8c93": ("users_by_limit",),
 }
@@ -67,10 +69,13 @@ Claim = tuple[str, str, str, str]
 
 
 def claims_of(run: Run) -> Iterator[Claim]:
-    """Yield a row of text for each published claim on which a run has a number."""
+    """Yield a row of text for each published claim on which a run has enough blocks for an answer.
+
+    A run of fewer blocks is a picture.
+    """
     for answer in claim_answers(run):
         n = sorted({finding.effect.n for finding in answer.findings if finding.effect})
-        if answer.study and n and LEFT_OUT not in answer.question:
+        if answer.study and n and n[-1] >= SMALLEST_N and LEFT_OUT not in answer.question:
             claimed = {finding.contrast.published_direction for finding in answer.findings}
             unsized = NO_EFFECT if claimed == {"none"} else DIRECTION
             study = unsized if answer.study == YES else answer.study

@@ -2,7 +2,9 @@
 
 Each is an archive in ``data/reference/``: the record and the trials of a run, without the rows of
 requests and of what came in streams: verdicts do not need them, and of the figures that do the
-tables are in the archive. An archive is unpacked when it is read for the first time.
+tables are in the archive. Runs of an experiment beside the one that is shown have the samples of
+one instant a second, and those around begin and end of what was measured: every share of CPU
+between these is the same. An archive is unpacked when it is read for the first time.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
@@ -33,10 +36,11 @@ TABLES_OF_VIEWS, MAIN = "views", "main"
 DIGITS = 16
 
 
-def without_rows(run: Run, target: Path) -> Run:
+def without_rows(run: Run, target: Path, *, all_samples: bool = True) -> Run:
     """Copy a run to a new folder, without the rows of requests and of what came in streams.
 
-    Nor does the copy say in which folder of its machine the interpreter was.
+    Without ``all_samples`` trials that did not share their time keep few of them. Nor does the copy
+    say in which folder of its machine the interpreter was.
     """
     shutil.copytree(run.path, target)
     environment = {
@@ -48,6 +52,8 @@ def without_rows(run: Run, target: Path) -> Run:
         for table in target.glob(f"trials/*/{kind}.parquet"):
             pq.write_table(TABLES[kind].empty_table(), table)
     for trial in target.glob("trials/*"):
+        if not all_samples and not run.record.shares_time:
+            _thin(trial)
         for table in trial.glob("*.parquet"):
             # An archive of plain tables is a third smaller than one of compressed ones.
             pq.write_table(pq.read_table(table), table, compression="none", use_dictionary=False)
@@ -56,14 +62,37 @@ def without_rows(run: Run, target: Path) -> Run:
     return Run(target)
 
 
-def pack(run: Run, folder: Path, beside: Mapping[str, str] | None = None) -> Path:
+def _thin(trial: Path) -> None:
+    """Keep the samples of one instant a second, and those around begin and end of the measuring."""
+    (row,) = pq.read_table(trial / "trial.parquet", columns=["begin_ns", "end_ns"]).to_pylist()
+    samples = pq.read_table(trial / "samples.parquet")
+    table = samples.to_pandas().sort_values("t_ns", kind="stable")
+    second = table["t_ns"] // 1_000_000_000
+    kept = ~table.assign(second=second).duplicated(["service", "second"])
+    for at_ns in (row["begin_ns"], row["end_ns"]):
+        before, after = table[table["t_ns"] <= at_ns], table[table["t_ns"] >= at_ns]
+        kept[before.groupby("service").tail(1).index] = True
+        kept[after.groupby("service").head(1).index] = True
+    kept[table.groupby("service").tail(1).index] = True
+    chosen = samples.filter(pa.array(kept.sort_index().to_numpy()))
+    pq.write_table(chosen, trial / "samples.parquet")
+
+
+def pack(
+    run: Run,
+    folder: Path,
+    beside: Mapping[str, str] | None = None,
+    *,
+    all_samples: bool = True,
+) -> Path:
     """Write a run without those rows as an archive into ``folder``; return the archive's path.
 
-    ``beside`` are texts to put beside it, by their places in its folder.
+    ``beside`` are texts to put beside it, by their places in its folder. Without ``all_samples`` it
+    has those of one instant a second, and what shares of CPU need.
     """
     archive = folder / f"{run.run_id}{SUFFIX}"
     with tempfile.TemporaryDirectory() as place, tarfile.open(archive, "w:xz", preset=9) as packed:
-        copy = without_rows(run, Path(place) / run.run_id)
+        copy = without_rows(run, Path(place) / run.run_id, all_samples=all_samples)
         for name, text in (beside or {}).items():
             (copy.path / name).parent.mkdir(exist_ok=True)
             (copy.path / name).write_text(text)

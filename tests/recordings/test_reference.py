@@ -16,9 +16,10 @@ from perflab.cli import app
 from perflab.errors import ParameterError, RecordingError, RunNotFound
 from perflab.figures.view import to_csv
 from perflab.paths import project_root, reference_dir
-from perflab.recordings import Run, is_reference, pack, reference_runs
+from perflab.recordings import Run, is_reference, pack, reference_runs, without_rows
 from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, Entry, ledger, reference_table, shown_ledger
+from perflab.trials.summary import cpu_share
 from tests.support.synthetic import write_run
 from tests.systems.planned import plan_of
 
@@ -153,3 +154,19 @@ def test_another_version_is_unpacked_anew_and_a_damaged_one_named(
     for _ in range(2):
         with pytest.raises(RecordingError, match=r"shipped\.tar\.xz: .*'git checkout' brings it"):
             reference_runs()
+
+
+def test_a_run_that_is_not_shown_ships_with_few_samples_and_the_same_shares_of_cpu(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "runs", blocks=1, requests=4000)
+    few = without_rows(run, tmp_path / "few" / run.run_id, all_samples=False)
+    assert few.problems == []
+    assert len(few.table("samples")) < 0.6 * len(run.table("samples"))
+    for trial in run.trials().to_dict("records"):
+        shares = [
+            cpu_share(samples[samples["service"] == service], trial["begin_ns"], trial["end_ns"])
+            for samples in (one.table("samples", [trial["trial_id"]]) for one in (run, few))
+            for service in sorted(samples["service"].unique())
+        ]
+        assert shares[: len(shares) // 2] == shares[len(shares) // 2 :]
