@@ -238,10 +238,11 @@ class AnsweringRun:
         those with more complete blocks, then newer ones.
         """
         record = self.run.record
+        planned = plan_of(answer).parameters
         fields = systems.experiment(record.experiment).parameters.model_fields
         # A parameter that is newer than the run had what is its default today.
-        actual = {name: field.default for name, field in fields.items()} | record.parameters
-        planned = plan_of(answer).parameters
+        defaults = {name: fields[name].default for name in planned if name in fields}
+        actual = defaults | record.parameters
         names = (set(actual) | set(planned)) - set(FREE_PARAMETERS)
         is_as_planned = all(actual.get(name) == planned.get(name) for name in names)
         return is_as_planned, self.complete_blocks, record.created_at

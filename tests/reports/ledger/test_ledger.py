@@ -9,7 +9,7 @@ import pytest
 from perflab import systems
 from perflab.errors import ParameterError, RecordingError
 from perflab.paths import notebooks_dir
-from perflab.recordings import Contrast, studies
+from perflab.recordings import Contrast, RunWriter, studies
 from perflab.reports.ledger import Entry, ledger, narrowed
 from perflab.reports.ledger.entries import check_view
 from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, rows
@@ -127,6 +127,16 @@ PLANNED = [
     Planted({"database_write": "yes", "synchronous_commit": "off"}, 1.6),
     NO_WRITE,
 ]
+
+
+def test_a_run_with_the_parameters_of_the_answer_speaks_before_longer_ones(write: Write) -> None:
+    first = write("20260101-alpha")
+    write("20260102-beta", {"fresh_blocks": 2}, blocks=8)
+    assert entry().run_id == first.run_id
+    # A parameter that is newer than the run had what is its default today.
+    older = {name: value for name, value in first.record.parameters.items() if name != "workers"}
+    RunWriter.reopen(first.path).update(parameters=older)
+    assert entry().run_id == first.run_id
 
 
 def test_a_view_is_shown_and_not_judged(write: Write, bring: Bring) -> None:
