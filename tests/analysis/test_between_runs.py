@@ -189,6 +189,18 @@ def test_what_a_run_does_not_know_whole_is_not_compared_and_passes_no_gate(
     assert len(comparison.worse(1.1)) == len(comparison.table) - 1
 
 
+def test_what_a_pause_may_have_added_is_in_the_interval(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, _ = compared_means(*sides)
+    for run in sides[1]:
+        trials = run.trials()
+        monkeypatch.setattr(run, "_trials", trials.assign(mean_at_most_ms=2 * trials["mean_ms"]))
+    row, _ = compared_means(*sides)
+    assert row["low"] == pytest.approx(plain["low"])
+    assert row["high"] == pytest.approx(2 * plain["high"], rel=0.01)
+
+
 def test_failures_that_refuse_every_trial_of_a_side_are_compared(
     sides: Sides, monkeypatch: pytest.MonkeyPatch
 ) -> None:

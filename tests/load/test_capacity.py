@@ -51,6 +51,23 @@ def test_a_limit_of_the_client_or_of_unknown_side_is_not_reported_as_the_servers
     assert text in result.sentence
 
 
+@pytest.mark.parametrize("beyond", [{"faults": (LATE,)}, {}])
+def test_at_least_is_said_of_a_level_only_where_all_its_probes_held(beyond: dict[str, Any]) -> None:
+    levels: list[float] = []
+
+    def probe(level: float) -> Probe:
+        levels.append(level)
+        if level > 300:
+            return Probe(level, **beyond)
+        # One of three probes at 200 misses.
+        missed = ("p99",) if level == 200 and levels.count(level) == 1 else ()
+        return Probe(level, missed=missed)
+
+    # The level of 200 is the last before the client's limit, or the end of the range.
+    result = search(probe, 100, most=1e6 if beyond else 200)
+    assert (result.limit, result.low) == ("client" if beyond else "range", 100)
+
+
 @pytest.mark.parametrize("spoilt", [{"faults": (LATE,)}, {"unclear": (SLEPT,)}])
 def test_a_probe_spoilt_by_one_stall_is_repeated(spoilt: dict[str, tuple[str, ...]]) -> None:
     levels: list[float] = []

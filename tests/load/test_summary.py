@@ -13,13 +13,15 @@ from rich.cells import cell_len
 from perflab.cli.load import Status, status_of
 from perflab.host.kernel_counts import COUNTERS, tcp_counts
 from perflab.load.checks.selfcheck import check
+from perflab.load.checks.stalls import received
 from perflab.load.checks.trend import remarks_on_tcp
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
+from perflab.load.records.looks import FailureStop
 from perflab.load.report import WIDTH, percentiles_ms, summary, table
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.statistics.quantiles import needed_n
 from perflab.trials.summary import load_columns
-from tests.load.planted import S, load_result, scripted
+from tests.load.planted import BEGIN_NS, S, load_result, scripted
 
 
 def shown(
@@ -181,3 +183,17 @@ def test_a_full_backlog_has_a_remark_with_its_meaning_and_its_scope(tmp_path: Pa
     assert "3 connections of this load waited 1 s or longer" in told.text
     assert remarks_on_tcp(replace(result, kernel=dict.fromkeys(counted, 0))) == []
     assert load_columns(result)["tcp_listen_overflows"] == 12
+
+
+def test_messages_count_from_the_first_planned_request_to_the_end_of_the_window(
+    tmp_path: Path,
+) -> None:
+    # Requests are planned from 0.1 s on, messages 0.3 s before they come.
+    stop = FailureStop(failures=5, at_ns=BEGIN_NS + 3 * S, after_s=3.0)
+    came_s = np.array([0.05, 0.2, 1.0, 2.0, 4.0, 9.0])
+    facts: dict[str, Any] = {"delivered_s": came_s, "failure_stop": stop}
+    result = load_result(tmp_path / "a", np.linspace(0.4, 5, 400), **facts)
+    assert len(received(result).known) == 4
+    numbers = shown(tmp_path / "b", **facts)
+    assert numbers["messages_received"] == 3
+    assert numbers["messages_per_s"] == pytest.approx(3 / 2.9)

@@ -21,6 +21,7 @@ from perflab.load.workload import ClosedLoop, OpenLoop
 from perflab.paths import services_dir
 from perflab.recordings import Run
 from perflab.stacks.plan import Node
+from perflab.statistics import interim_analysis
 from perflab.statistics.comparison import effect_of
 from perflab.systems.metricstream.limited_by import (
     CLIENT,
@@ -29,6 +30,7 @@ from perflab.systems.metricstream.limited_by import (
     SERVER,
     UNDECIDED,
     blocks_of,
+    effect_in,
     judged_claims,
     pairs_of,
     word_of,
@@ -237,9 +239,14 @@ def test_a_word_needs_three_blocks_and_most_of_them(
 def test_blocks_after_the_last_look_count_in_no_pair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_of(tmp_path, planted(0.5, 1.0), 5)
-    monkeypatch.setattr(Run, "judged_blocks", 3)
-    assert list(blocks_of(run, MAIN).index) == [0, 1, 2]
+    run = run_of(tmp_path, planted(0.5, 1.0), 10)
+    monkeypatch.setattr(Run, "judged_blocks", 8)
+    assert list(blocks_of(run, MAIN).index) == [*range(8)]
+    rule = interim_analysis.planned(8, 20)
+    run.record = run.record.model_copy(update={"until_decided": rule})
+    effect = effect_in(run, blocks_of(run, MAIN))
+    assert effect is not None
+    assert effect.looks is not None
 
 
 def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
