@@ -28,7 +28,7 @@ from perflab.trials.progress import showing
 
 if TYPE_CHECKING:
     from perflab.figures import LabFigure
-    from perflab.load.report import LoadSummary
+    from perflab.load.summary_table import LoadSummary
     from perflab.reports.verdicts import Saved
 
 # Functions import what they need to judge and draw, so that a measurement does not wait for it.
@@ -244,6 +244,6 @@ def export(
 def send_load(url: str, **options: Any) -> LoadSummary:
     """Send load to an address without an experiment; see :func:`perflab.load.once.send`."""
     from perflab.load import once
-    from perflab.load.report import LoadSummary
+    from perflab.load.summary_table import LoadSummary
 
     return LoadSummary(once.send(url, **options))

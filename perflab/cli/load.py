@@ -117,7 +117,7 @@ def _load(
 ) -> None:
     from perflab.load import once
     from perflab.load.records.record import folder_problems
-    from perflab.load.report import table
+    from perflab.load.summary_table import table
 
     workload = options.workload()
     problems = folder_problems("--out", Path(out)) if out else []

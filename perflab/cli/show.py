@@ -166,7 +166,7 @@ def _show_load(folder: Path) -> None:
     """Print the summary of a load, and where the time went."""
     from perflab.analysis.time_parts import parts_of_load
     from perflab.errors import RecordingError
-    from perflab.load.report import table
+    from perflab.load.summary_table import table
     from perflab.reports.cells import cell_text
 
     path = folder / LOAD

@@ -15,7 +15,8 @@ from perflab.load.checks.times import Number
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
-from perflab.load.report import _cell, _held, summary, table
+from perflab.load.report import _held, summary
+from perflab.load.summary_table import _cell, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics import CENSORED
 from perflab.statistics.quantiles import bounds_of

@@ -15,7 +15,8 @@ from perflab.load.checks.chunk_times import ChunkTimes, remarks, times_of_chunks
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.columns import CHUNK_ROW, CHUNKS_FILE, NOTHING
 from perflab.load.records.result import LoadResult
-from perflab.load.report import summary, table
+from perflab.load.report import summary
+from perflab.load.summary_table import table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.responses import STREAMS, named
 from tests.load.planted import BEGIN_NS, MS, S, load_result

@@ -17,7 +17,8 @@ from perflab.load.records import columns
 from perflab.load.records.looks import FailureStop, mark
 from perflab.load.records.record import failure_stop_of
 from perflab.load.records.result import LoadResult
-from perflab.load.report import WIDTH, summary, table
+from perflab.load.report import summary
+from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, Request, StopRules, Workload
 from perflab.recordings.responses import STOPS
 from tests.load.planted import BEGIN_NS, S, load_result

@@ -19,7 +19,7 @@ from perflab.load.clients import encodings
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.exchange import BodyRules
 from perflab.load.clients.response import ResponseReader
-from perflab.load.report import table
+from perflab.load.summary_table import table
 from perflab.load.workload import Burst, Request, Workload
 from perflab.systems.custom.instruments import RightAnswer
 from tests.load.hostile import Hostile, Part, Script, beside, on_uvloop

@@ -17,7 +17,8 @@ from perflab.load.checks.stalls import received
 from perflab.load.checks.trend import remarks_on_tcp
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.records.looks import FailureStop
-from perflab.load.report import WIDTH, percentiles_ms, summary, table
+from perflab.load.report import percentiles_ms, summary
+from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.statistics.quantiles import needed_n
 from perflab.trials.summary import load_columns

@@ -25,7 +25,8 @@ from perflab.load.records.message_record import (
     messages,
 )
 from perflab.load.records.result import LoadResult
-from perflab.load.report import summary, table
+from perflab.load.report import summary
+from perflab.load.summary_table import table
 from perflab.load.users import Answer, NotServed, User, action, actions
 from perflab.load.workers.scripted import find
 from perflab.load.workload import Request, Scripted, Workload

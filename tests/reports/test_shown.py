@@ -13,7 +13,7 @@ import pytest
 import perflab
 from perflab import api
 from perflab.cli.outputs import print_shown
-from perflab.load.report import INVALID, VALID, LoadSummary
+from perflab.load.summary_table import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Shown
@@ -210,7 +210,9 @@ def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:
 def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
     valid: bool, color: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perflab.load.report.table", lambda shown: f"<{shown['requests']}>\nline 2")
+    monkeypatch.setattr(
+        "perflab.load.summary_table.table", lambda shown: f"<{shown['requests']}>\nline 2"
+    )
     shown = LoadSummary(valid=valid, requests=7)
     assert shown["requests"] == 7
     page = shown._repr_html_()
