@@ -32,6 +32,7 @@ from perflab.recordings.responses import (
     at_most_column,
     client_column,
     resolution_column,
+    without_client,
 )
 from perflab.recordings.schema import is_imported
 from perflab.recordings.tables import NOT_JUDGED
@@ -213,10 +214,8 @@ def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
         known.get(name(response), nothing).fillna(0.0).to_numpy(float)
         for name in (resolution_column, client_column)
     )
-    # Something is left of a time that may be all the client's, so that it has a logarithm.
-    less = np.where(
-        np.abs(client) > MAX_CLIENT_SHARE * value, np.maximum(value - client, value / 100), value
-    )
+    is_much = np.abs(client) > MAX_CLIENT_SHARE * value
+    less = np.where(is_much, without_client(value, client), value)
     most = known.get(at_most_column(response), nothing).fillna(-math.inf).to_numpy(float)
     low, high = np.minimum(less, value), np.maximum.reduce([less, value, most])
     return np.array([low - step / 2, value, high + step / 2, value + step])

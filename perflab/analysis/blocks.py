@@ -22,6 +22,7 @@ from perflab.recordings.responses import (
     at_most_column,
     client_column,
     resolution_column,
+    without_client,
 )
 from perflab.statistics.comparison import Ends, mean_of
 
@@ -51,9 +52,7 @@ def ends_of(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Ends, E
     of_sides = trials[trials["treatment"].isin(names)]
     share = (of_sides[client] / of_sides[response]).abs().groupby(of_sides["block"]).max()
     is_small = ~(share > MAX_CLIENT_SHARE).reindex(measured.low.index, fill_value=False)
-    # Something is left of a time that may be all the client's, so that it has a logarithm.
-    known = trials[response]
-    less = (known - trials[client].fillna(0.0)).clip(lower=known / 100)
+    less = without_client(trials[response], trials[client].fillna(0.0))
     alike = measured.around(_ends(run, contrast, trials.assign(**{response: less})))
     if is_small.all():
         return alike, None

@@ -11,7 +11,12 @@ from typing import Any, get_args
 import pandas as pd
 
 from perflab.recordings import Remark, Response, Run, typical
-from perflab.recordings.responses import MAX_CLIENT_SHARE, at_least_column, client_column
+from perflab.recordings.responses import (
+    MAX_CLIENT_SHARE,
+    at_least_column,
+    client_column,
+    without_client,
+)
 from perflab.recordings.schema import TrialState, is_imported
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.statistics.in_words import counted
@@ -108,8 +113,8 @@ def _without_client(valid: pd.DataFrame, name: str) -> pd.Series[float]:
     values, client = valid[name], valid.get(client_column(name))
     if client is None or not (client.abs() > MAX_CLIENT_SHARE * values).any():
         return values
-    # Something is left of a time that may be all the client's, so that it has a logarithm.
-    return (values - client).clip(lower=values / 100)
+    less: pd.Series[float] = without_client(values, client)
+    return less
 
 
 def least_value(valid: pd.DataFrame, name: str) -> float:

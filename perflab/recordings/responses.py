@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from perflab.recordings.schema import Response, RunRecord
 
@@ -170,6 +173,14 @@ def client_column(response: str) -> str:
     """
     name, _, unit = response.rpartition("_")
     return f"{name}_client_{unit}"
+
+
+def without_client(values: Any, client: Any) -> Any:
+    """Return values (numpy or pandas) less what of them may be the client's own.
+
+    A hundredth is left at least, so that each has a logarithm.
+    """
+    return np.maximum(values - client, values / 100)
 
 
 def resolution_column(response: str) -> str:

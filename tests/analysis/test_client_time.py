@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,12 @@ def test_the_typical_value_has_an_interval_that_holds_it_without_the_client(
     plain = typical_values(run.valid_trials().drop(columns=client_column(RESPONSE)), [RESPONSE])
     assert values[f"{RESPONSE}_low"] == pytest.approx(plain[f"{RESPONSE}_low"] - below)
     assert values[f"{RESPONSE}_high"] == pytest.approx(plain[f"{RESPONSE}_high"] + above)
+
+
+def test_a_time_that_may_be_all_the_clients_keeps_a_lower_end_above_0(tmp_path: Path) -> None:
+    run = with_client(tmp_path, 500.0)
+    (finding,) = evaluate(run)
+    values = typical_values(run.valid_trials(), [RESPONSE])
+    assert 0 < values[f"{RESPONSE}_low"] < values[RESPONSE] / 10
+    assert finding.effect is not None
+    assert 0 < finding.effect.low < finding.effect.high < math.inf
