@@ -34,11 +34,10 @@ SYSTEMS = sorted(
 SYSTEM_WORDS = re.compile(
     r"\b(chat|inference|logins?|channels?|acks?|plateaus?|codecs?|bcrypt|has_streams)\b", re.I
 )
-# An example in a docstring, the shape of a curve, and the colour of a phase of this name.
+# An example in a docstring, and the shape of a curve.
 INNOCENT = {
     "load/users.py": {"login"},
     "load/checks/stalls.py": {"plateau"},
-    "figures/plots/latency.py": {"inference"},
 }
 
 

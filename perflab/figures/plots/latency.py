@@ -173,17 +173,12 @@ COLORS = {
     "generator lag": "#F0F0F0",
     "connection wait": "#AEAEAE",
     "queue and other": "#7F7F7F",
-    "request": "#101840",
-    "threadpool": "#F0DD88",
-    "inference": "#117766",
-    "pool": "#99CCEE",
-    "execute": "#5566CC",
-    "commit": "#661144",
-    "release": "#DC668A",
-    "answer": "#74380F",
     "unaccounted app": "#AAA055",
 }
-SPARE = ("#333388", "#EE99AA", "#A03030", "#CCEECC")
+OF_PHASES = (
+    "#101840", "#F0DD88", "#117766", "#99CCEE", "#5566CC", "#661144", "#DC668A", "#74380F",
+    "#EE99AA", "#333388", "#CCEECC", "#A03030",
+)  # fmt: skip
 BREAKDOWN_TITLE = "where the time goes, mean parts of a response time"
 WHOLE = "whole response"
 BREAKDOWN_COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
@@ -213,13 +208,13 @@ def time_breakdown_table(run: Run, published: PublishedValues = nothing_publishe
 
 
 def _order(names: Iterable[str]) -> list[str]:
-    """Return the parts in the order of a request; unknown phases come before the rest.
+    """Return the parts in the order of a request: first what is seen from outside.
 
-    ``REST`` is last because it has no place in time: it is what the known phases leave.
+    ``REST`` is last because it has no place in time: it is what the phases leave.
     """
     parts = [str(name) for name in dict.fromkeys(names)]
-    unknown = [name for name in parts if name not in COLORS]
-    return [*(name for name in COLORS if name in parts and name != REST), *unknown, REST]
+    phases = [name for name in parts if name not in COLORS]
+    return [*(name for name in COLORS if name in parts and name != REST), *phases, REST]
 
 
 def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -266,9 +261,9 @@ def _with_few_parts(table: pd.DataFrame) -> pd.DataFrame:
 
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     """Return the colours of the parts that occur, in the order of the stack."""
-    spare = iter(SPARE * 4)
+    phases = iter(OF_PHASES * 2)
     shown = drawn.loc[(drawn["mean_ms"] > 0) & (drawn["part"] != OTHERS), "part"]
-    colors = {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
+    colors = {part: COLORS.get(part) or next(phases) for part in _order(shown) if part in set(shown)}
     return colors | ({OTHERS: OF_OTHERS} if OTHERS in set(drawn["part"]) else {})
 
 
