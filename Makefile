@@ -63,7 +63,7 @@ lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask 
 	@$(LOCK) --all-extras pyproject.toml -o requirements.lock
 	@$(LOCK) --group compiler -o compiler.lock
 	@$(LOCK) --group site -o scripts/site.lock
-	@for asked in services/*/requirements.in tests/services/*/requirements.in; do \
+	@for asked in services/*/requirements.in; do \
 	  $(LOCK) "$$asked" -o "$${asked%.in}.txt" || exit 1; done
 	@$(BIN)/python scripts/conda_environment.py
 

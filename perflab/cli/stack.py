@@ -99,7 +99,7 @@ def down(
 
     Example: perflab stack down --all
     """
-    from perflab.stacks import cleanup
+    from perflab.stacks import cleanup, stack_folders
 
     removed, measuring = (
         (cleanup.remove_of_kind(None), None) if every else cleanup.remove_unmeasured()
@@ -107,7 +107,7 @@ def down(
     for item in removed:
         print(f"removed {item.service} ({item.stack}, {item.backend})")
     for folder in cleanup.orphaned_folders():
-        cleanup.remove_folders(folder.name)
+        stack_folders.remove_folders(folder.name)
     if not removed:
         print("no services were up")
     if measuring:

@@ -6,7 +6,6 @@ the kernel keeps readable until the process ends. The lab trusts only what runs 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import random
@@ -230,17 +229,6 @@ class Launch:
         for role, port in self.needed.items():
             values |= {f"{role}.host": HOST, f"{role}.port": port}
         return values | {"host": HOST, "port": self.port, "control_port": self.control_port}
-
-    def secrets(self) -> dict[str, str]:
-        """Return the content of the service's secret files, by placeholder.
-
-        They are the stack's password, and a JSON object of the user's credentials that are set.
-        """
-        files = {"secret_file": self.secret} if self.spec.takes_secret else {}
-        if self.spec.credentials:
-            names = [name for name in self.spec.credentials if os.environ.get(name)]
-            files["credentials_file"] = json.dumps({name: os.environ[name] for name in names})
-        return files
 
     def max_files(self) -> int | None:
         """Return how many descriptors each process of the service may have; None: no limit."""

@@ -37,12 +37,14 @@ def made(target: Path, make: Callable[[Path], None]) -> Path:
     """Return the folder ``target``, which ``make`` fills unless it exists.
 
     ``make`` fills a folder of another name, which is renamed when it is whole. Where two processes
-    make it at once, the second takes the folder of the first.
+    make it at once, the second takes the folder of the first. Folders beside it that nobody has
+    used for 30 days are removed, and incomplete ones of dead processes.
     """
     if not target.exists():
         making = target.with_name(f"{target.name}{MAKING}{identity(os.getpid()).replace('/', '+')}")
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(0o700)
+        _drop_unused(target.parent)
         try:
             make(making)
             making.rename(target)
@@ -56,8 +58,7 @@ def made(target: Path, make: Callable[[Path], None]) -> Path:
     return target
 
 
-def drop_unused(root: Path) -> None:
-    """Remove folders that nobody has used for 30 days, and incomplete ones of dead processes."""
+def _drop_unused(root: Path) -> None:
     for folder in root.iterdir():
         _, is_incomplete, maker = folder.name.partition(MAKING)
         with contextlib.suppress(FileNotFoundError):
@@ -120,7 +121,6 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Path:
     target = program(spec, root, compiler)
 
     def make(folder: Path) -> None:
-        drop_unused(root)
         work.tell(f"compiling {spec.name} (once)")
         _compile(spec, compiler, folder, root, work)
 

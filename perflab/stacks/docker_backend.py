@@ -32,10 +32,7 @@ from perflab.stacks.cleanup import remove_volumes
 from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render
 
-SECRET_FILES = {
-    "secret_file": "/run/perflab-secret",
-    "credentials_file": "/run/perflab-credentials",
-}
+SECRET_FILE = "/run/perflab-secret"
 MAX_PROCESSES = 4096
 # The most memory of a container, swap included: a leak must not take the machine with it.
 MAX_MEMORY_MIB = 4096
@@ -176,7 +173,7 @@ class DockerBackend:
         Raises ServiceFailed where that fails; nothing of it stays.
         """
         part = launch.spec.docker
-        values = launch.placeholders() | part.placeholders() | SECRET_FILES
+        values = launch.placeholders() | part.placeholders() | {"secret_file": SECRET_FILE}
         environment = {name: render(text, values) for name, text in launch.spec.environment.items()}
         options: dict[str, Any] = {}
         if (files := launch.max_files()) is not None:
@@ -212,10 +209,9 @@ class DockerBackend:
             )
             instance = DockerInstance(launch, container, values)
             try:
-                # Secrets go in as files: `docker inspect` shows environment, command and mounts.
-                for name, content in launch.secrets().items():
-                    archive = _secret_archive(SECRET_FILES[name], content, part.user)
-                    container.put_archive("/", archive)
+                # It goes in as a file: `docker inspect` shows environment, command and mounts.
+                if launch.spec.takes_secret:
+                    container.put_archive("/", _secret_archive(launch.secret, part.user))
                 container.start()
             except BaseException:
                 instance.stop()
@@ -230,11 +226,11 @@ class DockerBackend:
         return instance
 
 
-def _secret_archive(path: str, secret: str, user: int) -> bytes:
+def _secret_archive(secret: str, user: int) -> bytes:
     """Return an archive with one file, which only the service's user can read."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        images.add_bytes(archive, path.lstrip("/"), secret.encode(), user)
+        images.add_bytes(archive, SECRET_FILE.lstrip("/"), secret.encode(), user)
     return buffer.getvalue()
 
 

@@ -16,6 +16,7 @@ from perflab.host.meters import CoreTimes, core_times
 from perflab.host.placing import placement
 from perflab.paths import runs_dir, state_dir
 from perflab.stacks import cleanup
+from perflab.stacks.engine import docker_client
 
 OK, BEWARE, WRONG = "ok", "beware", "wrong"
 CPU = "/sys/devices/system/cpu"
@@ -53,7 +54,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Examine everything; this takes about a second and changes nothing."""
-    state, runs, client = state_dir(), runs_dir(), cleanup.docker_client()
+    state, runs, client = state_dir(), runs_dir(), docker_client()
     before = core_times()
     time.sleep(LOOK_S)
     return [

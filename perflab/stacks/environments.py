@@ -18,7 +18,7 @@ from pathlib import Path
 from perflab.errors import ServiceFailed
 from perflab.host import installer
 from perflab.stacks.backend import NO_WORK, Work
-from perflab.stacks.builds import drop_unused, made, plain
+from perflab.stacks.builds import made, plain
 from perflab.stacks.spec import ServiceSpec
 
 REQUIREMENTS = "requirements.txt"
@@ -73,7 +73,6 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
     """
 
     def make(folder: Path) -> None:
-        drop_unused(root)
         work.tell(f"making the environment of {spec.name} (once)")
         during = f"while the environment of {spec.name} was made"
         for words in _steps(spec, Environment(folder)):

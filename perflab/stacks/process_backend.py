@@ -22,7 +22,7 @@ from perflab.host.meters import ProcessTreeMeter
 from perflab.host.processes import bound_to, how_it_ended
 from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
-from perflab.stacks import builds, cleanup, environments, listening
+from perflab.stacks import builds, engine, environments, listening, stack_folders
 from perflab.stacks.backend import (
     NO_WORK,
     Backend,
@@ -35,8 +35,8 @@ from perflab.stacks.backend import (
     run_command,
 )
 from perflab.stacks.builds import content_hash, made
-from perflab.stacks.cleanup import end, family, is_alive, of_service, working_in
 from perflab.stacks.environments import Environment
+from perflab.stacks.service_processes import end, family, is_alive, of_service, working_in
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
 STOP_TIMEOUT_S = 10.0
@@ -85,7 +85,7 @@ class ProcessInstance:
         self._is_hidden = not listeners or None in daemons.values()
         self._only_starts = is_alive(self._command) and self._child.pid not in listeners
         for daemon in self._daemons:
-            cleanup.record(cleanup.make_stack(labels.stack), labels, daemon.pid)
+            stack_folders.record(stack_folders.make_stack(labels.stack), labels, daemon.pid)
         if self._is_hidden:
             return HIDDEN
         pids = ", ".join(str(daemon.pid) for daemon in self._daemons)
@@ -151,7 +151,7 @@ class ProcessInstance:
     def log(self, lines: int = 30) -> str:
         """Return the last lines of the service's log file."""
         labels = self.launch.labels
-        return cleanup.tail(cleanup.log_path(labels.stack, labels.service), lines)
+        return stack_folders.tail(stack_folders.log_path(labels.stack, labels.service), lines)
 
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
@@ -178,7 +178,7 @@ class ProcessInstance:
         return ProcessTreeMeter(*([] if self._is_hidden else self._roots()))
 
 
-SECRET_FILES = {"secret_file": "secret", "credentials_file": "credentials"}
+SECRET_FILE = "secret"
 # POSIX: ulimit sets both limits, soft and hard, so that the service cannot raise its own.
 LIMIT_FILES = 'ulimit -n "$0" && exec "$@"'
 
@@ -194,7 +194,7 @@ class ProcessBackend:
             self.artifacts = own_folder(own_folder(state_dir()) / "artifacts")
             self.environments = own_folder(environments_dir())
             self.compiled = own_folder(compiled_dir())
-            self.copies = own_folder(cleanup.open_to_others() / "copies", 0o755)
+            self.copies = own_folder(stack_folders.open_to_others() / "copies", 0o755)
         except OSError as error:
             raise BackendUnavailable(
                 f"cannot write {state_dir()}: {error}; set PERFLAB_STATE to a folder on a real disk"
@@ -209,7 +209,6 @@ class ProcessBackend:
             environments.ensure(spec, self.environments, work)
 
         def make(folder: Path) -> None:
-            builds.drop_unused(self.artifacts)
             work.tell(f"preparing {spec.name} (once)")
             values = {"python": venv.python, "artifacts": folder, "source": spec.folder}
             command = rendered(spec.process.prepare, values)
@@ -230,7 +229,7 @@ class ProcessBackend:
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds an old password."""
-        cleanup.remove_folders(stack)
+        stack_folders.remove_folders(stack)
 
     def cpu_obstacle(self) -> str:
         """Return why the backend cannot limit the CPU of plain processes."""
@@ -242,20 +241,20 @@ class ProcessBackend:
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
         stack, service = launch.labels.stack, launch.labels.service
-        folder = cleanup.make_stack(stack)
-        data = cleanup.make_data(stack, service)
+        folder = stack_folders.make_stack(stack)
+        data = stack_folders.make_data(stack, service)
         # Some servers refuse to run as root.
         refuses_root = launch.spec.process.unprivileged and not os.getuid()
         user = pwd.getpwnam("nobody") if refuses_root else None
-        # Secrets are written before the folder gets another owner, who could put links into it.
-        for name, content in launch.secrets().items():
-            _write_secret(data / SECRET_FILES[name], content, user)
+        # It is written before the folder gets another owner, who could put links into it.
+        if launch.spec.takes_secret:
+            _write_secret(data / SECRET_FILE, launch.secret, user)
         if user:
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
         try:
-            with bound_to(launch.cores), cleanup.log_path(stack, service).open("ab") as log:
+            with bound_to(launch.cores), stack_folders.log_path(stack, service).open("ab") as log:
                 child = subprocess.Popen(
                     _command(launch, values),
                     stdin=subprocess.DEVNULL,
@@ -272,7 +271,7 @@ class ProcessBackend:
             text = f"service '{service}' was not started: {told(error) or error}"
             raise MachineShort(text) if told(error) else StackError(text) from None
         if user:
-            cleanup.record(folder, launch.labels, child.pid)
+            stack_folders.record(folder, launch.labels, child.pid)
         return ProcessInstance(launch, child, values, data, environment)
 
     def _artifacts(self, spec: ServiceSpec) -> Path:
@@ -299,7 +298,7 @@ class ProcessBackend:
             "source": source,
             "common": launch.spec.common,
             "data": data,
-            **{name: data / file for name, file in SECRET_FILES.items()},
+            "secret_file": data / SECRET_FILE,
             "artifacts": self._artifacts(launch.spec),
         }
         if launch.spec.compile:
@@ -322,7 +321,6 @@ class ProcessBackend:
         """Copy folders to where an unprivileged server can read them (a home may be 0700)."""
 
         def make(folder: Path) -> None:
-            builds.drop_unused(self.copies)
             for source in sources:
                 shutil.copytree(source, folder / source.name, symlinks=True)
             _make_readable(folder)
@@ -373,7 +371,7 @@ def choose(name: str = "auto") -> Backend:
     if name == "process":
         return ProcessBackend()
     try:
-        client = cleanup.connect()
+        client = engine.connect()
     except BackendUnavailable:
         if name == "docker":
             raise

@@ -26,10 +26,10 @@ from perflab.stacks.backend import (
     hold_port,
     never,
 )
-from perflab.stacks.cleanup import is_alive, members
 from perflab.stacks.launching import ask, refuse_dead, start_all
 from perflab.stacks.listening import owners
 from perflab.stacks.plan import Node, Residency, StackPlan, settle
+from perflab.stacks.service_processes import is_alive, members
 from perflab.stacks.settings import Database, agree, forget, named
 from perflab.stacks.spec import load_service
 

@@ -25,11 +25,7 @@ from perflab.stacks.spec import ServiceSpec, Value, is_same
 RELOADED_WITHIN_S = 5.0
 # The server ends a statement that takes longer.
 STATEMENT_TIMEOUT_MS = 60_000
-BYTES = {"kB": 1024, "MB": 1024**2, "GB": 1024**3}
-SHOWN = """
-    SELECT name, setting, CASE WHEN unit LIKE '%%B' THEN pg_size_bytes(current_setting(name)) END
-    FROM pg_settings WHERE name = ANY(%s)
-"""
+SHOWN = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 WAITS = """
     SELECT coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)
     FROM pg_stat_activity
@@ -92,10 +88,9 @@ class Database:
         if self._agrees(spec, settings):
             return
         for name, value in settings.items():
-            setting = spec.settings[name]
-            parameter = sql.Identifier(setting.parameter or name)
+            parameter = sql.Identifier(spec.settings[name].parameter or name)
             statement = sql.SQL("ALTER SYSTEM SET {} = %s").format(parameter)
-            self.rows(statement, (f"{value}{setting.unit}",))
+            self.rows(statement, (str(value),))
         self.rows("SELECT pg_reload_conf()")
         deadline = time.monotonic() + RELOADED_WITHIN_S
         while not self._agrees(spec, settings):
@@ -109,16 +104,9 @@ class Database:
         return all(name in shown and is_same(shown[name], planned[name]) for name in planned)
 
     def settings(self, spec: ServiceSpec) -> dict[str, Value]:
-        """Return the settings that the server knows; sizes are in the unit of the setting."""
+        """Return the settings that the server knows."""
         names = {setting.parameter or name: name for name, setting in spec.settings.items()}
-        shown: dict[str, Value] = {}
-        for parameter, text, size in self.rows(SHOWN, (list(names),)):
-            name = names[parameter]
-            shown[name] = text
-            if (unit := spec.settings[name].unit) and size is not None:
-                whole, rest = divmod(int(size), BYTES[unit])
-                shown[name] = whole + rest / BYTES[unit] if rest else whole
-        return shown
+        return {names[parameter]: text for parameter, text in self.rows(SHOWN, (list(names),))}
 
 
 Line = Callable[[Instance], Database]
@@ -161,7 +149,7 @@ def apply(node: Node, instance: Instance, line: Line) -> None:
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
     """Return the settings that a service reports; refuse those that it leaves out or changes."""
     spec = instance.launch.spec
-    planned = spec.resolve(node.settings, "image", "start", "reload")
+    planned = spec.resolve(node.settings)
     shown: dict[str, Any] = {}
     if spec.is_postgres:
         shown = line(instance).settings(spec)

@@ -17,7 +17,7 @@ from perflab.host.files import own_folder
 from perflab.parameters import FrozenModel, did_you_mean, unknown
 from perflab.paths import parts_of_systems, services_dir, variants_dir
 
-Scope = Literal["image", "start", "reload", "request"]
+Scope = Literal["start", "reload"]
 Value = str | int | float
 # The beginning of the name of a service that the parameters of a run describe.
 VARIANT = "variant-"
@@ -27,7 +27,7 @@ class Setting(FrozenModel):
     """One setting of a service, its scope and its allowed values.
 
     ``word`` is a value that is allowed instead of a number ("unlimited"). ``parameter`` is the
-    setting's name in a PostgreSQL server, ``unit`` the unit of its sizes.
+    setting's name in a PostgreSQL server.
     """
 
     scope: Scope
@@ -38,7 +38,6 @@ class Setting(FrozenModel):
     choices: tuple[str, ...] = ()
     word: str = ""
     parameter: str = ""
-    unit: Literal["", "kB", "MB", "GB"] = ""
     summary: str = ""
 
     def problem_with(self, value: object) -> str:
@@ -169,10 +168,9 @@ class Processes(FrozenModel):
 class ServiceSpec(FrozenModel):
     """One service as its folder describes it.
 
-    ``credentials`` names variables of the user's environment that the service needs: those that
-    are set are in the file ``{credentials_file}``, a JSON object. With ``of_user`` the service is a
-    user's own: it brings its packages and its base image, and has the user's home folder. A POST of
-    ``reset`` makes it forget the last trial; a GET of ``counts`` returns its counts since then.
+    With ``of_user`` the service is a user's own: it brings its packages and its base image, and has
+    the user's home folder. A POST of ``reset`` makes it forget the last trial; a GET of ``counts``
+    returns its counts since then.
     """
 
     name: str
@@ -182,7 +180,6 @@ class ServiceSpec(FrozenModel):
     control: bool = False
     of_user: bool = False
     stop_signal: str = "SIGTERM"
-    credentials: tuple[str, ...] = ()
     environment: Mapping[str, str] = Field(default_factory=dict)
     compile: Compile | None = None
     docker: DockerPart = DockerPart()
@@ -220,8 +217,8 @@ class ServiceSpec(FrozenModel):
     def _asks_for(self, placeholder: str) -> bool:
         return any(placeholder in text for text in [*self.command, *self.environment.values()])
 
-    def resolve(self, given: Mapping[str, Value], *scopes: Scope) -> dict[str, Value]:
-        """Return the values of all settings, or those of ``scopes``, with defaults filled in.
+    def resolve(self, given: Mapping[str, Value], scope: Scope | None = None) -> dict[str, Value]:
+        """Return the values of all settings, or those of a ``scope``, with defaults filled in.
 
         Raises StackError with every unknown name and every value out of range.
         """
@@ -235,7 +232,7 @@ class ServiceSpec(FrozenModel):
             value = given.get(name, setting.default)
             if problem := setting.problem_with(value):
                 problems.append(f"{name} = {value!r} {problem}")
-            if not scopes or setting.scope in scopes:
+            if scope in (None, setting.scope):
                 values[name] = value
         if problems:
             raise StackError(f"service '{self.name}': " + "; ".join(problems))

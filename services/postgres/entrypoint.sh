@@ -32,6 +32,6 @@ fi
 # Settings that are changed by reload are not given here: the command line would win over them.
 exec "$POSTGRES_BIN/postgres" -D "$PGDATA" \
     -c listen_addresses=127.0.0.1 -c port="$PGPORT" -c unix_socket_directories= \
-    -c max_connections="$MAX_CONNECTIONS" -c shared_buffers="${SHARED_BUFFERS_MB}MB" \
+    -c max_connections="$MAX_CONNECTIONS" -c shared_buffers=128MB \
     -c fsync=on -c full_page_writes=on -c autovacuum=off -c jit=off \
     -c checkpoint_timeout=1h -c max_wal_size=4GB -c log_checkpoints=off

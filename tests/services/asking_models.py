@@ -13,11 +13,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from running import SECRET, Service
-
-OPENAI, OLLAMA = "/v1/chat/completions", "/api/chat"
+PATH = "/v1/chat/completions"
 MODEL = "stand-in"
-APIS = (OPENAI, OLLAMA)
 MODES = ("rebuild", "pass", "raw")
 TOOL = {
     "type": "function",
@@ -60,16 +57,13 @@ class Told:
 
     @property
     def chunks(self) -> list[dict[str, Any]]:
-        """The chunks of either format, without OpenAI's last event."""
-        if self.headers["content-type"].startswith("text/event-stream"):
-            return [json.loads(event) for event in self.events if event != "[DONE]"]
-        return [json.loads(line) for line in self.body.splitlines()]
+        """The chunks, without the last event."""
+        return [json.loads(event) for event in self.events if event != "[DONE]"]
 
     @property
     def parts(self) -> list[dict[str, Any]]:
         """What each chunk adds to the answer."""
-        deltas = [choice["delta"] for chunk in self.chunks for choice in chunk.get("choices", ())]
-        return deltas + [chunk["message"] for chunk in self.chunks if "message" in chunk]
+        return [choice["delta"] for chunk in self.chunks for choice in chunk.get("choices", ())]
 
     @property
     def words(self) -> list[str]:
@@ -82,35 +76,27 @@ class Told:
         return self.chunks[-1].get("error")
 
 
-def ask(port: int, path: str, body: Any, key: str = "") -> Told:
+def ask(port: int, body: Any, path: str = PATH) -> Told:
     """Send a request and read its answer to the end."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with contextlib.closing(connection):
-        return ask_over(connection, path, body, key)
+        return ask_over(connection, body, path)
 
 
-def ask_over(connection: http.client.HTTPConnection, path: str, body: Any, key: str = "") -> Told:
+def ask_over(connection: http.client.HTTPConnection, body: Any, path: str = PATH) -> Told:
     """Ask over a connection, which stays open."""
-    named = {"Authorization": f"Bearer {key}"} if key else {}
     text = body if isinstance(body, str) else json.dumps(body)
-    connection.request("POST", path, text, {"Content-Type": "application/json", **named})
+    connection.request("POST", path, text, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     given = {name.lower(): value for name, value in answer.getheaders()}
     return Told(answer.status, given, answer.read())
 
 
-def ask_model(model: Service, path: str, body: Any) -> Told:
-    return ask(model.port, path, body, SECRET)
-
-
 @contextlib.contextmanager
-def asking(
-    port: int, path: str = OPENAI, text: str = "why?", key: str = ""
-) -> Iterator[socket.socket]:
+def asking(port: int, text: str = "why?") -> Iterator[socket.socket]:
     """Ask for a stream and read nothing; at the block's end the reader is gone, without a word."""
     body = json.dumps(question(text=text))
-    named = f"Content-Length: {len(body)}\r\nAuthorization: Bearer {key}\r\n"
-    head = f"POST {path} HTTP/1.1\r\nHost: it\r\n{named}\r\n"
+    head = f"POST {PATH} HTTP/1.1\r\nHost: it\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.socket() as client:
         client.settimeout(30)
         client.connect(("127.0.0.1", port))
@@ -119,10 +105,7 @@ def asking(
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-WHOLE = {
-    OPENAI: {"choices": [{"index": 0, "message": {"role": "assistant", "content": "whole"}}]},
-    OLLAMA: {"message": {"role": "assistant", "content": "whole"}, "done": True},
-}
+WHOLE = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "whole"}}]}
 
 
 class BrokenModel(BaseHTTPRequestHandler):
@@ -144,7 +127,7 @@ class BrokenModel(BaseHTTPRequestHandler):
             elif fault == "silent":
                 self._wait()
             elif not asked["stream"]:
-                self._give_whole(200, json.dumps(WHOLE[self.path]), more=fault == "dies")
+                self._give_whole(200, json.dumps(WHOLE), more=fault == "dies")
             else:
                 self._stream(fault)
         self.server.ended += 1
@@ -165,20 +148,18 @@ class BrokenModel(BaseHTTPRequestHandler):
             self._token("word" * 100)
         {
             "stalls": self._wait,
-            "error": lambda: self._line('{"error": {"message": "on purpose"}}'),
-            "malformed": lambda: self._line('{"choices": [{"delta": {"content": "half a chu'),
+            "error": lambda: self._event('{"error": {"message": "on purpose"}}'),
+            "malformed": lambda: self._event('{"choices": [{"delta": {"content": "half a chu'),
             "huge": lambda: self._token("x" * 1_100_000),
         }.get(fault, lambda: None)()
         if fault != "dies":
             self.wfile.write(b"0\r\n\r\n")
 
     def _token(self, text: str) -> None:
-        openai = {"choices": [{"index": 0, "delta": {"content": text}}]}
-        ollama = {"message": {"content": text}, "done": False}
-        self._line(json.dumps(openai if self.path == OPENAI else ollama))
+        self._event(json.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}))
 
-    def _line(self, text: str) -> None:
-        data = (f"data: {text}\n\n" if self.path == OPENAI else f"{text}\n").encode()
+    def _event(self, text: str) -> None:
+        data = f"data: {text}\n\n".encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _wait(self) -> None:

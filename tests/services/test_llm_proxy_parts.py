@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_proxy.modes import mode_of
 from llm_proxy.rebuilding import rebuilt
-from llm_proxy.settings import Settings, endpoint
-from specimen.settings import public, read
+from llm_proxy.settings import Settings
+from specimen.settings import read
 
 from tests.load.meter import cut
 
@@ -24,8 +23,8 @@ def events(words: list[str], end: str = "\n") -> bytes:
     return "".join(f"data: {text}{end}{end}" for text in [*texts, "[DONE]"]).encode()
 
 
-def passed(name: str, is_openai: bool, data: bytes, cuts: list[int]) -> list[str | bytes]:
-    mode = mode_of(name, is_openai)
+def passed(name: str, data: bytes, cuts: list[int]) -> list[str | bytes]:
+    mode = mode_of(name)
     chunks = [chunk for part in cut(data, cuts) for chunk in mode.feed(part)]
     mode.end()
     assert mode.is_whole
@@ -38,21 +37,10 @@ def test_events_are_passed_and_rebuilt_one_by_one_wherever_they_are_cut(
 ) -> None:
     data = events(words, end)
     for name in ("pass", "rebuild"):
-        *chunks, last = passed(name, True, data, cuts)
+        *chunks, last = passed(name, data, cuts)
         told = [json.loads(chunk)["choices"][0]["delta"]["content"] for chunk in chunks]
         assert (told, last) == (words, "[DONE]")
-    assert passed("raw", True, data, cuts) == cut(data, cuts)
-
-
-@given(WORDS, CUTS)
-def test_lines_are_passed_unchanged_and_rebuilt_with_the_same_content(
-    words: list[str], cuts: list[int]
-) -> None:
-    lines = [{"message": {"content": word}, "done": False} for word in words]
-    lines.append({"message": {"content": ""}, "done": True})
-    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    assert b"".join(map(bytes, passed("pass", False, data, cuts))) == data  # type: ignore[arg-type]
-    assert [json.loads(line) for line in passed("rebuild", False, data, cuts)] == lines
+    assert passed("raw", data, cuts) == cut(data, cuts)
 
 
 def test_what_is_rebuilt_has_the_parts_that_are_known_and_no_other() -> None:
@@ -60,26 +48,9 @@ def test_what_is_rebuilt_has_the_parts_that_are_known_and_no_other() -> None:
         "id": "1", "x": 1,
         "choices": [{"index": 0, "logprobs": None, "delta": {"content": "a", "y": 2}}],
     }  # fmt: skip
-    assert json.loads(rebuilt(json.dumps(given_chunk), is_openai=True)) == {
+    assert json.loads(rebuilt(json.dumps(given_chunk))) == {
         "id": "1", "choices": [{"index": 0, "finish_reason": None, "delta": {"content": "a"}}],
     }  # fmt: skip
-
-
-def test_a_key_comes_from_its_file_and_is_never_shown(tmp_path: Path) -> None:
-    file = tmp_path / "credentials"
-    file.write_text('{"LLM_API_KEY": "filed-key"}')
-    settings = Settings(upstream_url="https://models.example.org/", credentials_file=file)
-    model = endpoint(settings)
-    assert (model.url, model.key) == ("https://models.example.org", "filed-key")
-    assert "filed-key" not in repr(model) + repr(settings) + str(public(settings))
-    assert endpoint(Settings(upstream_url="http://127.0.0.1:11434")).key == ""
-
-
-@pytest.mark.parametrize("url", ["https://me:my-key@example.org", "file:///etc/passwd"])
-def test_an_address_that_cannot_be_is_refused_without_its_key(url: str) -> None:
-    with pytest.raises(ValueError, match="upstream_url") as refused:
-        endpoint(Settings(upstream_url=url))
-    assert "my-key" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

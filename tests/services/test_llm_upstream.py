@@ -7,25 +7,23 @@ from typing import Any
 
 import pytest
 from asking_models import (
-    APIS,
-    OPENAI,
     TOOL,
     Told,
-    ask_model,
+    ask,
     asking,
     question,
 )
 from llm_upstream.requested import read
 from llm_upstream.script import Script, script
 from llm_upstream.settings import Settings
-from running import SECRET, Service, Start, call, counts, until
+from running import Service, Start, call, counts, until
 
 MS = 1_000_000
 TOKENS, RATE, FIRST_MS = 6, 200, 10
 
 
 def decided(body: dict[str, Any], **settings: Any) -> Script:
-    return script(read(json.dumps(body).encode(), streams=True), Settings(**settings))
+    return script(read(json.dumps(body).encode()), Settings(**settings))
 
 
 def test_the_same_request_has_the_same_answer_however_it_is_written() -> None:
@@ -49,21 +47,18 @@ def called(told: Told) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", APIS)
-def test_two_tools_are_called_one_after_the_other_before_the_answer(
-    model: Service, path: str
-) -> None:
+def test_two_tools_are_called_one_after_the_other_before_the_answer(model: Service) -> None:
     body, seen = question(tools=[TOOL]), []
     for _ in range(2):
-        told = ask_model(model, path, body)
+        told = ask(model.port, body)
         seen.append(called(told))
         assert not told.words
         body["messages"] += [{"role": "assistant", "content": ""}, {"role": "tool", "content": "3"}]
     assert [calls[0]["name"] for calls in seen] == ["add", "add"]
     given = [calls[-1]["arguments"] for calls in seen]
     wanted = [{"a": 1, "unit": "km"}, {"a": 2, "unit": "mi"}]
-    assert [json.loads(text) if path == OPENAI else text for text in given] == wanted
-    assert len(ask_model(model, path, body).words) == TOKENS
+    assert [json.loads(text) for text in given] == wanted
+    assert len(ask(model.port, body).words) == TOKENS
 
 
 @pytest.mark.slow
@@ -71,7 +66,7 @@ def test_it_keeps_when_each_token_of_the_latest_streams_was_due_and_was_sent(
     model: Service,
 ) -> None:
     for _ in range(7):
-        ask_model(model, OPENAI, question())
+        ask(model.port, question())
     kept = call(model.port, "GET", "/streams").body["streams"]
     assert len(kept) == 5
     for stream in kept:
@@ -86,7 +81,7 @@ def test_it_keeps_when_each_token_of_the_latest_streams_was_due_and_was_sent(
 @pytest.mark.slow
 def test_a_reader_who_goes_is_noticed_and_told_no_more(started: Start) -> None:
     model = started("llm_upstream", tokens=100_000, token_rate=10, first_token_ms=0)
-    with asking(model.port, key=SECRET) as client:
+    with asking(model.port) as client:
         assert client.recv(12) == b"HTTP/1.1 200"
         assert call(model.port, "POST", "/reset", {}).status == 409
     until(model, lambda now: now["open"] == 0)

@@ -50,7 +50,6 @@ def test_only_one_module_of_the_lab_opens_addresses() -> None:
 SETTINGS = {
     "threads": {"scope": "start", "type": "integer", "default": 4},
     "color": {"scope": "reload", "type": "string", "default": "red"},
-    "answer": {"scope": "request", "type": "string", "default": "short"},
 }
 
 

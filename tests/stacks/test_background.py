@@ -17,7 +17,7 @@ from perflab import systems
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import placement
 from perflab.paths import services_dir
-from perflab.stacks import cleanup, process_backend, residents
+from perflab.stacks import cleanup, process_backend, residents, service_processes
 from perflab.stacks.launching import answers
 from perflab.stacks.listening import owners
 from perflab.stacks.process_backend import ProcessInstance, choose
@@ -121,7 +121,7 @@ def test_a_command_that_ends_after_its_server_is_ready_only_started_it() -> None
     try:
         server, _ = duel.started()
         (pid,) = owners({server.launch.port})
-        wait_until(lambda: not cleanup.is_alive(server._command))
+        wait_until(lambda: not service_processes.is_alive(server._command))
         assert server.has_left()
         assert "sleep" in duel.residents.lost("variant=a")["a"], "of a trial during which it ended"
         duel.residents.activate("variant=a")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import stat
 import tarfile
@@ -14,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from perflab.stacks.backend import Labels, Launch
-from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILES, DockerBackend
+from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
 from perflab.stacks.process_backend import _write_secret
 from perflab.stacks.spec import load_service, service_names
 
@@ -79,7 +78,7 @@ def sent_file(create: Mock, launch: Launch) -> tuple[str, str]:
 def test_the_password_is_in_a_file_of_the_service_before_it_starts() -> None:
     create, launch = launched("postgres")
     assert steps(create) == ["put_archive", "start"]
-    assert sent_file(create, launch) == (SECRET_FILES["secret_file"], SECRET)
+    assert sent_file(create, launch) == (SECRET_FILE, SECRET)
 
 
 @pytest.mark.parametrize("name", ["postgres", "link"])
@@ -87,17 +86,6 @@ def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
     create, launch = launched(name)
     assert SECRET not in str(create.call_args) + repr(launch)
     assert ("put_archive" in steps(create)) == launch.spec.takes_secret
-
-
-def test_the_users_credentials_are_in_a_file_and_nowhere_that_an_inspection_shows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("LLM_API_KEY", "the-users-own")
-    create, launch = launched("llm_proxy")
-    assert "the-users-own" not in str(create.call_args) + repr(launch)
-    path, content = sent_file(create, launch)
-    assert path == SECRET_FILES["credentials_file"]
-    assert json.loads(content) == {"LLM_API_KEY": "the-users-own"}
 
 
 def test_only_its_user_can_read_the_password_file_and_no_link_is_followed(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from perflab.errors import BackendUnavailable
-from perflab.stacks.cleanup import connect
+from perflab.errors import BackendUnavailable, ServiceFailed
+from perflab.stacks.engine import connect
 from perflab.stacks.plan import Node, StackPlan
-from tests.stacks.asking import started
+from tests.stacks.asking import residents_of, started
 
 
 @pytest.fixture
@@ -66,6 +66,22 @@ def test_the_engine_of_the_docker_commands_context_is_asked(configuration: Path)
     write_context(configuration, "rootless", f"unix://{configuration}/rootless.sock")
     with pytest.raises(BackendUnavailable, match=r"answers at unix://.*/rootless\.sock"):
         connect()
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+def test_a_container_that_cannot_be_made_leaves_no_volume() -> None:
+    plan = StackPlan(nodes=(Node(name="db", service="postgres"),))
+    residents, client = residents_of("docker", {"it": plan}), connect()
+    (resident,) = residents.residency.residents
+    name = f"perflab-{residents.stack}-{resident.name}"
+    taken = client.containers.create("debian:bookworm-slim", "true", name=name)
+    try:
+        with pytest.raises(ServiceFailed, match="already in use"):
+            residents.start()
+        assert [item for item in client.volumes.list() if item.name == name] == []
+    finally:
+        taken.remove(v=True)
 
 
 @pytest.mark.slow

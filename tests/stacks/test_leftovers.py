@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from perflab.cli import app
 from perflab.paths import open_dir, state_dir
-from perflab.stacks import cleanup
+from perflab.stacks import cleanup, stack_folders
 from perflab.stacks.backend import LabelProblem, Labels
 from perflab.stacks.cleanup import containers
 from tests.support.children import SLEEPS, child
@@ -49,9 +49,9 @@ def runs() -> Iterator[Runs]:
 @pytest.fixture
 def stack() -> Path:
     """Make a stack with data, whose maker has ended."""
-    folder = cleanup.make_stack("run-1")
+    folder = stack_folders.make_stack("run-1")
     (folder / "owner").write_text("boot/1/1")
-    (cleanup.make_data("run-1", "postgres") / "rows").write_text("rows")
+    (stack_folders.make_data("run-1", "postgres") / "rows").write_text("rows")
     return folder
 
 
@@ -90,12 +90,12 @@ def test_a_path_as_a_name_is_refused(runs: Runs, name: str) -> None:
     runs(ours().as_environment() | {"PERFLAB_STACK": name})
     assert cleanup.everything() == []
     with pytest.raises(LabelProblem):
-        cleanup.remove_folders(name)
+        stack_folders.remove_folders(name)
 
 
 def test_a_record_means_one_process_and_not_a_later_one_of_its_id(runs: Runs, stack: Path) -> None:
     server = runs({})
-    cleanup.record(stack, ours(), server.pid)
+    stack_folders.record(stack, ours(), server.pid)
     assert [item.identity for item in cleanup.everything()] == [str(server.pid)]
     (path,) = stack.glob("postgres.*.server")
     path.write_text(path.read_text().replace(f"/{server.pid}/", f"/{server.pid}/1"))
@@ -113,7 +113,7 @@ def test_services_under_another_lock_keep_running_and_keep_their_folder(
 
 
 def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left_alone() -> None:
-    make = "from perflab.stacks import cleanup; cleanup.make_stack('run-9')"
+    make = "from perflab.stacks import stack_folders; stack_folders.make_stack('run-9')"
     with child(f"{make}; {SLEEPS}"):
         perflab("stack", "down", "--all")
         assert (state_dir() / "stacks" / "run-9").exists()
@@ -124,7 +124,7 @@ def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left_alone() -> No
 def test_what_is_removed_while_clean_up_looks_does_not_end_it() -> None:
     code = """
 import shutil, sys, time
-from perflab.stacks.cleanup import make_stack
+from perflab.stacks.stack_folders import make_stack
 print(flush=True)
 while True:
     for number in range(20):
@@ -133,7 +133,9 @@ while True:
         shutil.rmtree(make_stack(f"gone-{number}"))
 """
     with child(code) as maker:
-        looks = [len(cleanup.folders()) + len(list(cleanup.recorded())) for _ in range(2000)]
+        looks = [
+            len(stack_folders.folders()) + len(list(stack_folders.recorded())) for _ in range(2000)
+        ]
         assert maker.poll() is None
     assert len(set(looks)) > 2
 

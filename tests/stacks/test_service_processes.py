@@ -16,7 +16,7 @@ import pytest
 from perflab.errors import ImageError, RunInterrupted
 from perflab.host.processes import how_it_ended
 from perflab.stacks.backend import Labels, never, patiently, run_command
-from perflab.stacks.cleanup import end, family, is_alive, members, of_service, working_in
+from perflab.stacks.service_processes import end, family, is_alive, members, of_service, working_in
 from tests.stacks.asking import wait_until
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT

@@ -232,6 +232,31 @@ def test_a_killed_process_is_named_and_the_run_goes_on_with_whole_services() -> 
     assert holder() is None
 
 
+FAILING_STOP = """
+from perflab.stacks.residents import Residents
+from perflab.trials import conductor
+def stop(residents):
+    raise OSError("no space left")
+Residents.stop = stop
+conductor.main()
+"""
+
+
+@pytest.mark.slow
+def test_services_that_a_run_could_not_stop_are_ended_all_the_same() -> None:
+    order = echo_order(blocks=1, fresh_blocks=0)
+    with subprocess.Popen(
+        [sys.executable, "-c", FAILING_STOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, cwd=project_root(),
+    ) as conductor:  # fmt: skip
+        assert conductor.stdin is not None
+        assert conductor.stderr is not None
+        conductor.stdin.write(order.model_dump_json().encode() + b"\n")
+        conductor.stdin.flush()
+        assert b"no space left" in conductor.stderr.read()
+    wait_until(lambda: cleanup.everything() == [], WITHIN_S)
+
+
 @pytest.mark.slow
 def test_a_conductor_that_waits_for_the_host_ends_with_the_program_that_asked() -> None:
     order = order_of().model_copy(update={"wait_s": 20.0})

@@ -88,6 +88,6 @@ STACKS = (
     ReadyStack(
         "llm",
         lambda: stack({"mode": "pass"}, {}),
-        f"Ollama's clients take the proxy's address, OpenAI's add /v1; the model is {MODEL}",
+        f"clients of OpenAI's API take the proxy's address with /v1; the model is {MODEL}",
     ),
 )

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from llm_proxy import chat
 from llm_proxy.refusal import told
 from llm_proxy.relay import Counts
-from llm_proxy.settings import Settings, endpoint
+from llm_proxy.settings import Settings
 from llm_proxy.upstream import Upstream
 
 
@@ -35,7 +35,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     counts = Counts()
     app.state.settings, app.state.counts = settings, counts
-    app.state.upstream = Upstream(endpoint(settings), settings.read_timeout_s)
+    app.state.upstream = Upstream(settings.upstream_address, settings.read_timeout_s)
     app.add_exception_handler(Refused, refuse)
     app.add_exception_handler(HTTPException, refuse_path)
     chat.add_to(app)
@@ -49,11 +49,10 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 async def refuse(request: Request, error: Exception) -> JSONResponse:
-    """Answer a refusal in the format of the API that was asked."""
+    """Answer a refusal in the format of the API."""
     assert isinstance(error, Refused)
     request.app.state.counts.refuse(error.code)
-    is_openai = not request.url.path.startswith("/api/")
-    return JSONResponse(told(error, is_openai), error.status)
+    return JSONResponse(told(error), error.status)
 
 
 async def refuse_path(request: Request, error: Exception) -> JSONResponse:

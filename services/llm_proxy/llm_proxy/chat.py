@@ -21,7 +21,7 @@ from llm_proxy.refusal import broken
 from llm_proxy.relay import Relay
 from llm_proxy.upstream import MOST_BYTES, whole_body
 
-OPENAI, OLLAMA = "/v1/chat/completions", "/api/chat"
+PATH = "/v1/chat/completions"
 JSON = "application/json"
 
 
@@ -29,16 +29,13 @@ JSON = "application/json"
 class Asked:
     """A request as it is passed on, and what the proxy has to know of it."""
 
-    path: str
     body: bytes
     stream: bool
-    is_openai: bool
 
 
 def add_to(app: FastAPI) -> None:
-    """Add the endpoints."""
-    for path in (OPENAI, OLLAMA):
-        app.post(path)(answer)
+    """Add the endpoint."""
+    app.post(PATH)(answer)
 
 
 async def answer(request: Request) -> Response:
@@ -67,7 +64,7 @@ async def answer(request: Request) -> Response:
 
 
 async def _read(request: Request) -> Asked:
-    """Read a request; without a word of its own OpenAI's API does not stream, Ollama's does."""
+    """Read a request; without a word of its own it does not stream."""
     parts, length = [], 0
     async for part in request.stream():
         parts.append(part)
@@ -81,19 +78,19 @@ async def _read(request: Request) -> Asked:
         given = json.loads(body)
     except (ValueError, RecursionError):
         raise Refused(400, "invalid_json", "the body is not JSON") from None
-    path, kinds = request.url.path, {"model": str, "messages": list, "stream": bool}
-    asked = {"stream": path == OLLAMA, **given} if isinstance(given, dict) else {}
+    kinds = {"model": str, "messages": list, "stream": bool}
+    asked = {"stream": False, **given} if isinstance(given, dict) else {}
     if not all(isinstance(asked.get(name), kind) for name, kind in kinds.items()):
         reason = "the body must be an object with 'model' (a name) and 'messages' (a list)"
         raise Refused(422, "invalid_request", f"{reason}; 'stream', if given, is true or false")
-    return Asked(path, body, asked["stream"], is_openai=path == OPENAI)
+    return Asked(body, asked["stream"])
 
 
 async def _ask(state: Any, asked: Asked, phases: Phases) -> Relay | tuple[int, str | bytes]:
     """Ask the upstream; return a stream once its first bytes came, else status and body."""
-    response = await state.upstream.ask(asked.path, phases, asked.body)
+    response = await state.upstream.ask(PATH, phases, asked.body)
     if response.status == 200 and asked.stream:
-        relay = Relay(response, mode_of(state.settings.mode, asked.is_openai), state.counts)
+        relay = Relay(response, mode_of(state.settings.mode), state.counts)
         try:
             await relay.first()
         except BaseException:
@@ -102,20 +99,18 @@ async def _ask(state: Any, asked: Asked, phases: Phases) -> Relay | tuple[int, s
         phases.reached("first_chunk")
         return relay
     try:
-        return response.status, await _whole(state, response, phases, asked.is_openai)
+        return response.status, await _whole(state, response, phases)
     finally:
         # Read to its end, the connection went back before; else it is of no further use.
         response.close()
 
 
-async def _whole(
-    state: Any, response: aiohttp.ClientResponse, phases: Phases, is_openai: bool
-) -> str | bytes:
+async def _whole(state: Any, response: aiohttp.ClientResponse, phases: Phases) -> str | bytes:
     body = await whole_body(response)
     state.counts.add(bytes_read=len(body))
     phases.reached("body")
     if response.status < 400:
-        return rebuilt(body, is_openai) if state.settings.mode == "rebuild" else body
+        return rebuilt(body) if state.settings.mode == "rebuild" else body
     state.counts.refuse(f"upstream_{response.status}")
     # A refusal is passed on as the upstream words it, which is already in the API's format.
     with suppress(ValueError, RecursionError):

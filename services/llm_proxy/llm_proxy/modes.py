@@ -1,4 +1,4 @@
-"""The three ways to pass a stream on, for each of the wire formats.
+"""The three ways to pass a stream on.
 
 ``rebuild`` parses each chunk and makes a new one of what it knows; ``pass`` cuts the frame off, as
 the SSE library puts its own around each event, and leaves the content as it is; ``raw`` looks at
@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
@@ -17,8 +16,7 @@ from llm_proxy.rebuilding import rebuilt
 from llm_proxy.refusal import broken, text_of
 
 DONE = "[DONE]"
-_LAST_LINE = re.compile(rb'"done"\s*:\s*true')
-# How both APIs tell of an error in a stream, as their servers write it; nothing is parsed for it.
+# How the API tells of an error in a stream, as its servers write it; nothing is parsed for it.
 ERROR = b'{"error"'
 # More than the last event's length.
 TAIL = 32
@@ -33,45 +31,44 @@ class Mode(ABC):
     chunk as an event.
     """
 
-    def __init__(self, is_openai: bool, is_framed: bool) -> None:
-        self.is_openai, self.is_framed = is_openai, is_framed
+    is_framed: bool
+
+    def __init__(self) -> None:
         self.is_whole = self.has_error = False
 
     @abstractmethod
     def feed(self, data: bytes) -> Iterator[str | bytes]:
         """Yield the chunks to send for what arrived; raise Refused for what cannot be passed."""
 
+    @abstractmethod
+    def error(self, refused: Refused) -> str | bytes:
+        """Return what tells the client of an error in the stream."""
+
     def end(self) -> None:
         """Take note of the end; raise Refused where the last chunk has not come."""
         if not self.is_whole and not self.has_error:
             raise broken("the upstream's stream ended before its last chunk")
 
-    def error(self, refused: Refused) -> str | bytes:
-        """Return what tells the client of an error in the stream."""
-        text = text_of(refused, self.is_openai)
-        return text if self.is_framed else text.encode() + b"\n"
 
+class Events(Mode):
+    """A stream that is cut into its events; at most one is held that is not complete yet.
 
-class Lines(Mode):
-    """A stream that is cut into its lines; at most one is held that is not complete yet.
-
-    The content of each event or line is passed on as it came, or made anew.
+    The content of each is passed on as it came, or made anew.
     """
 
-    def __init__(self, is_openai: bool, rebuilds: bool) -> None:
-        super().__init__(is_openai, is_framed=is_openai)
+    is_framed = True
+
+    def __init__(self, rebuilds: bool) -> None:
+        super().__init__()
         self._rebuilds = rebuilds
         self._parts: list[bytes] = []
         self._held = 0
 
-    def feed(self, data: bytes) -> Iterator[str | bytes]:
-        """Yield the content of each event, or each line with its end."""
+    def feed(self, data: bytes) -> Iterator[str]:
+        """Yield the content of each event."""
         for line in self._complete(data):
-            if not self.is_openai:
-                if line:
-                    yield self._line(line)
-            elif line.startswith(b"data:"):
-                yield self._event(line[5:].removeprefix(b" "))
+            if line.startswith(b"data:"):
+                yield self._content(line[5:].removeprefix(b" "))
             elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
                 raise broken("the upstream sent a line that is not a server-sent event")
 
@@ -88,20 +85,18 @@ class Lines(Mode):
             yield line.removesuffix(b"\r")
         _check(self._held)
 
-    def _event(self, content: bytes) -> str:
+    def _content(self, content: bytes) -> str:
         text = content.decode(errors="replace")
         if text == DONE:
             self.is_whole = True
         elif self._rebuilds:
-            return rebuilt(text, is_openai=True)
+            return rebuilt(text)
         self.has_error = self.has_error or content.startswith(ERROR)
         return text
 
-    def _line(self, line: bytes) -> bytes:
-        content = rebuilt(line, is_openai=False).encode() if self._rebuilds else line
-        self.is_whole = self.is_whole or bool(_LAST_LINE.search(content))
-        self.has_error = self.has_error or content.startswith(ERROR)
-        return content + b"\n"
+    def error(self, refused: Refused) -> str:
+        """Return the error as the content of an event."""
+        return text_of(refused)
 
 
 def _check(length: int) -> None:
@@ -111,31 +106,26 @@ def _check(length: int) -> None:
 
 
 class Raw(Mode):
-    """Bytes as they come. That events are missing at the end is seen by OpenAI's last one alone."""
+    """Bytes as they come. That events are missing at the end is seen by the last one alone."""
 
-    def __init__(self, is_openai: bool) -> None:
-        super().__init__(is_openai, is_framed=False)
+    is_framed = False
+
+    def __init__(self) -> None:
+        super().__init__()
         self._tail = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the same bytes."""
         self._tail = (self._tail + data[-TAIL:])[-TAIL:]
-        self.is_whole = self.is_openai and DONE.encode() in self._tail
+        self.is_whole = DONE.encode() in self._tail
         yield data
 
-    def end(self) -> None:
-        """Take note of the end."""
-        if self.is_openai:
-            super().end()
-        self.is_whole = True
-
     def error(self, refused: Refused) -> bytes:
-        """Return the error as an event or line of its own, whatever was under way."""
-        text = text_of(refused, self.is_openai).encode()
+        """Return the error as an event of its own, whatever was under way."""
         ahead = b"" if self._tail.endswith(b"\n") or not self._tail else b"\n\n"
-        return ahead + (b"data: %s\n\n" % text if self.is_openai else text + b"\n")
+        return ahead + b"data: %s\n\n" % text_of(refused).encode()
 
 
-def mode_of(name: str, is_openai: bool) -> Mode:
+def mode_of(name: str) -> Mode:
     """Return the way of one stream."""
-    return Raw(is_openai) if name == "raw" else Lines(is_openai, rebuilds=name == "rebuild")
+    return Raw() if name == "raw" else Events(rebuilds=name == "rebuild")

@@ -7,20 +7,17 @@ from typing import Any
 
 from specimen.refusal import Refused
 
-OF_OPENAI = ("id", "object", "created", "model", "usage")
-OF_OLLAMA = (
-    "model", "created_at", "done", "done_reason", "total_duration", "load_duration",
-    "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration",
-)  # fmt: skip
+KNOWN = ("id", "object", "created", "model", "usage")
 SPOKEN = ("role", "content", "thinking", "reasoning_content", "refusal", "tool_calls")
 
 
-def rebuilt(content: str | bytes, is_openai: bool) -> str:
+def rebuilt(content: str | bytes) -> str:
     """Return a chunk or answer with its known parts; raise Refused for anything else."""
     try:
         given = json.loads(content)
         if "error" not in given:
-            return json.dumps(_openai(given) if is_openai else _ollama(given))
+            choices = [_choice(choice) for choice in given["choices"]]
+            return json.dumps(_kept(given, KNOWN) | {"choices": choices})
         told = _reason(given["error"])
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         reason = "the upstream sent a chunk that its API does not allow"
@@ -33,20 +30,12 @@ def _reason(error: Any) -> str:
     return str(told)[:500]
 
 
-def _openai(given: dict[str, Any]) -> dict[str, Any]:
-    return _kept(given, OF_OPENAI) | {"choices": [_choice(choice) for choice in given["choices"]]}
-
-
 def _choice(given: dict[str, Any]) -> dict[str, Any]:
     made = {"index": given.get("index", 0), "finish_reason": given.get("finish_reason")}
     for part in ("delta", "message"):
         if isinstance(given.get(part), dict):
             made[part] = _kept(given[part], SPOKEN)
     return made
-
-
-def _ollama(given: dict[str, Any]) -> dict[str, Any]:
-    return _kept(given, OF_OLLAMA) | {"message": _kept(given["message"], SPOKEN)}
 
 
 def _kept(given: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What can go wrong, told in the format of the API that was asked."""
+"""What can go wrong, told in the format of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 from specimen.refusal import Refused
 
 
-def told(refused: Refused, is_openai: bool) -> dict[str, Any]:
-    """Return a refusal as OpenAI's or Ollama's clients understand it."""
-    if not is_openai:
-        return {"error": refused.reason}
+def told(refused: Refused) -> dict[str, Any]:
+    """Return a refusal as OpenAI's clients understand it."""
     kind = "invalid_request_error" if refused.status < 500 else "upstream_error"
     error = {"message": refused.reason, "type": kind, "param": None, "code": refused.code}
     return {"error": error}
 
 
-def text_of(refused: Refused, is_openai: bool) -> str:
+def text_of(refused: Refused) -> str:
     """Return it as JSON without line breaks."""
-    return json.dumps(told(refused, is_openai))
+    return json.dumps(told(refused))
 
 
 def broken(reason: str) -> Refused:

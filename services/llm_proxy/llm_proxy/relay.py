@@ -112,8 +112,7 @@ class Relay:
         if self._mode.is_framed:
             made = Events(self.chunks(), headers=headers, client_close_handler_callable=self.leave)
         else:
-            kind = "text/event-stream" if self._mode.is_openai else "application/x-ndjson"
-            made = Bytes(self.chunks(), media_type=kind, headers=headers)
+            made = Bytes(self.chunks(), media_type="text/event-stream", headers=headers)
         made.relay, made.counts = self, self._counts
         return made
 

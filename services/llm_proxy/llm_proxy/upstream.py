@@ -1,4 +1,4 @@
-"""The upstream: its key, its time-outs, and its faults by name."""
+"""The upstream: its time-outs, and its faults by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from specimen.refusal import Refused
 from specimen.timing import Phases
 
 from llm_proxy.refusal import broken
-from llm_proxy.settings import KEY, Endpoint
 
 CONNECT_TIMEOUT_S = 5.0
 NO_FILES = (errno.EMFILE, errno.ENFILE)
@@ -22,16 +21,14 @@ MOST_BYTES = 16_000_000
 class Upstream:
     """Asks the upstream, each time on a connection of its own or one that is idle."""
 
-    def __init__(self, endpoint: Endpoint, read_timeout_s: float) -> None:
-        self._endpoint, self._read_timeout_s = endpoint, read_timeout_s
+    def __init__(self, address: str, read_timeout_s: float) -> None:
+        self._address, self._read_timeout_s = address, read_timeout_s
         self._session: aiohttp.ClientSession | None = None
 
     async def connect(self) -> None:
         """Make the client, inside the event loop; nothing is asked yet."""
         # Identity: what is passed on is what came. A proxy of the user's shell is not asked.
         headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
-        if self._endpoint.key:
-            headers["Authorization"] = f"Bearer {self._endpoint.key}"
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=self._read_timeout_s
         )
@@ -48,7 +45,7 @@ class Upstream:
     async def ask(self, path: str, phases: Phases, body: bytes) -> aiohttp.ClientResponse:
         """Return the upstream's answer, its body not read yet; raise Refused if none comes."""
         assert self._session is not None
-        url = self._endpoint.url + path
+        url = self._address + path
         with faults_named():
             response = await self._session.post(
                 url, data=body, allow_redirects=False, trace_request_ctx=phases
@@ -71,7 +68,7 @@ def _tracing() -> aiohttp.TraceConfig:
 
 @contextmanager
 def faults_named() -> Iterator[None]:
-    """Raise what goes wrong on a connection as what it is; no address or key is repeated."""
+    """Raise what goes wrong on a connection as what it is; no address is repeated."""
     try:
         yield
     except TimeoutError:
@@ -92,9 +89,7 @@ def faults_named() -> Iterator[None]:
 
 
 async def whole_body(response: aiohttp.ClientResponse) -> bytes:
-    """Read an answer to its end; raise Refused for one that is not whole, or may repeat the key."""
-    if response.status in (401, 403):
-        raise Refused(502, "upstream_refuses", f"the upstream refuses the proxy's key; check {KEY}")
+    """Read an answer to its end; raise Refused for one that is not whole."""
     if response.status < 200 or 300 <= response.status < 400:
         raise broken(f"the upstream answered with status {response.status}")
     parts, length = [], 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import resource
 from collections import deque
 from collections.abc import Iterator
@@ -11,19 +10,14 @@ from typing import Any
 from specimen.presence import ClientGone, present
 from specimen.refusal import Refused, check_reset
 from specimen.server import prepared, server
-from specimen.settings import content, public
+from specimen.settings import public
 
 from llm_upstream.counts import Counts, Stream
 from llm_upstream.exchange import Exchange, Message, Receive, Send, clock, until
-from llm_upstream.formats import MODEL, Format, Ollama, OpenAI, dumped
+from llm_upstream.formats import MODEL, Answer, dumped, refusal
 from llm_upstream.requested import read
 from llm_upstream.script import script
 from llm_upstream.settings import Settings
-
-APIS: dict[str, type[OpenAI] | type[Ollama]] = {
-    "/v1/chat/completions": OpenAI,
-    "/api/chat": Ollama,
-}
 
 
 class Application:
@@ -33,7 +27,6 @@ class Application:
         self.settings = settings
         self.counts = Counts()
         self.streams: deque[Stream] = deque(maxlen=settings.kept_streams)
-        self._key = content(settings.secret_file)
         self._pages = {
             "GET /health": lambda: {"status": "ok"},
             "GET /settings": self._in_force,
@@ -46,19 +39,18 @@ class Application:
         if scope["type"] != "http":
             return
         exchange, path = Exchange(scope, receive, send), str(scope["path"])
-        in_format = APIS.get(path, OpenAI if path.startswith("/v1/") else Ollama)
         try:
             await self._route(exchange, path)
         except Refused as refused:
             self.counts.refuse(refused.code)
-            await exchange.answer(refused.status, in_format.error(refused.code, refused.reason))
+            await exchange.answer(refused.status, refusal(refused.code, refused.reason))
         except ClientGone:
             return
 
     async def _route(self, exchange: Exchange, path: str) -> None:
         asked = f"{exchange.scope['method']} {path}"
-        if exchange.scope["method"] == "POST" and path in APIS:
-            await self._answer(exchange, APIS[path])
+        if asked == "POST /v1/chat/completions":
+            await self._answer(exchange)
         elif asked == "POST /reset":
             check_reset(exchange.header("content-type"), self.counts.open)
             self.counts.clear()
@@ -69,47 +61,39 @@ class Application:
         else:
             raise Refused(404, "unknown_path", f"there is no {asked}")
 
-    async def _answer(self, exchange: Exchange, in_format: type[OpenAI] | type[Ollama]) -> None:
+    async def _answer(self, exchange: Exchange) -> None:
         """Answer while the reader is there, and count how it went."""
         begun_ns = clock()
-        self._check_key(exchange)
-        asked = read(await exchange.body(), in_format.streams)
+        asked = read(await exchange.body())
         if asked.model != MODEL:
             raise Refused(404, "model_not_found", f"model '{asked.model}' not found")
-        decided = script(asked, self.settings)
-        took_ns = self.settings.due_ns(max(0, decided.tokens - 1))
-        framed = in_format(decided, took_ns)
+        answer = Answer(script(asked, self.settings))
         tell = self._stream if asked.stream else self._whole
         outcome = "aborted"
         self.counts.add(begun=1, open=1)
         try:
-            await present(exchange.receive, tell(exchange, framed, begun_ns))
+            await present(exchange.receive, tell(exchange, answer, begun_ns))
             outcome = "ended"
         finally:
             self.counts.add(open=-1, **{outcome: 1})
 
-    def _check_key(self, exchange: Exchange) -> None:
-        shown = exchange.header("authorization").removeprefix("Bearer ")
-        if self._key and not hmac.compare_digest(shown.encode("latin-1"), self._key.encode()):
-            raise Refused(401, "invalid_api_key", "the key is missing or wrong")
-
-    async def _stream(self, exchange: Exchange, framed: Format, begun_ns: int) -> None:
+    async def _stream(self, exchange: Exchange, answer: Answer, begun_ns: int) -> None:
         stream = Stream(begun_ns)
         self.streams.append(stream)
-        await exchange.start(200, {"content-type": framed.stream_type})
-        for number, data in enumerate(_chunks(framed)):
+        await exchange.start(200, {"content-type": answer.stream_type})
+        for number, data in enumerate(_chunks(answer)):
             due_ns = begun_ns + self.settings.due_ns(number)
             await until(due_ns)
             stream.note(due_ns, clock())
             self.counts.tokens_sent += 1
             await exchange.give(data)
-        await exchange.give(framed.end(), more=False)
+        await exchange.give(answer.end(), more=False)
 
-    async def _whole(self, exchange: Exchange, framed: Format, begun_ns: int) -> None:
+    async def _whole(self, exchange: Exchange, answer: Answer, begun_ns: int) -> None:
         """Send the answer in one piece when its last token would have come."""
-        await until(begun_ns + framed.took_ns)
-        self.counts.add(tokens_sent=framed.script.tokens)
-        await exchange.answer(200, framed.whole())
+        await until(begun_ns + self.settings.due_ns(max(0, answer.script.tokens - 1)))
+        self.counts.add(tokens_sent=answer.script.tokens)
+        await exchange.answer(200, answer.whole())
 
     def _in_force(self) -> dict[str, Any]:
         return {
@@ -118,11 +102,11 @@ class Application:
         }
 
 
-def _chunks(framed: Format) -> Iterator[bytes]:
-    if framed.script.call:
-        yield from framed.call(framed.script.call)
-    for number, word in enumerate(framed.script.words()):
-        yield framed.token(word, number == 0)
+def _chunks(answer: Answer) -> Iterator[bytes]:
+    if answer.script.call:
+        yield from answer.call(answer.script.call)
+    for number, word in enumerate(answer.script.words()):
+        yield answer.token(word, number == 0)
 
 
 if __name__ == "__main__":

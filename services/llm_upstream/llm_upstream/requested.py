@@ -1,4 +1,4 @@
-"""What a request asks for, read from the body of either API."""
+"""What a request asks for, read from its body."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Asked:
     tools_answered: int
 
 
-def read(body: bytes, streams: bool) -> Asked:
-    """Read a body, or raise Refused; ``streams`` is what the API does by default."""
+def read(body: bytes) -> Asked:
+    """Read a body, or raise Refused."""
     try:
         given = json.loads(body)
         messages = given["messages"]
@@ -39,7 +39,7 @@ def read(body: bytes, streams: bool) -> Asked:
         told = [list(zip(roles, prompt, strict=True)), list(tools)]
         return Asked(
             model=given["model"],
-            stream=given.get("stream", streams),
+            stream=given.get("stream", False),
             # Roles and texts tell requests apart, and not how the JSON was written.
             digest=hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest(),
             prompt_tokens=sum(len(text.split()) for text in prompt),

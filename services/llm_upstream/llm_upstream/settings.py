@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the stand-in was started with.
-
-    ``secret_file`` holds the key that requests must show; without it anybody is served.
-    """
+    """What the stand-in was started with."""
 
     host: str = "127.0.0.1"
     port: int = 8000
-    secret_file: Path = Path()
     tokens: int = 100
     token_rate: float = 50.0
     first_token_ms: float = 100.0

@@ -45,8 +45,11 @@ def our_stacks() -> list[str]:
 
 @pytest.mark.slow
 def test_two_revisions_take_turns_without_the_work_tree_and_leave_nothing_behind(
-    repository: Path,
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    monkeypatch.setenv("TMPDIR", str(raw))
     before, sources = git(repository, "status", "--porcelain"), facts.sources()
     run = api.run(
         "custom_service",
@@ -83,6 +86,7 @@ def test_two_revisions_take_turns_without_the_work_tree_and_leave_nothing_behind
     assert git(repository, "worktree", "list").count("\n") == 0
     assert facts.sources() == sources
     assert our_stacks() == []
+    assert [path.name for path in raw.glob("perflab-*")] == []
     assert any("not committed" in warning.text for warning in run.record.warnings)
     assert api.run("custom_service", {"resume": run.run_id}).record.sessions[1:]
     assert run.problems == []

@@ -15,7 +15,7 @@ from perflab.instruments import STANDARD
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
 from perflab.recordings.responses import FAILURES, named
-from perflab.stacks.builds import drop_unused, made
+from perflab.stacks.builds import made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
 from perflab.systems.custom.instruments import RightAnswer, ServiceCost
@@ -95,7 +95,6 @@ def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
 
     own_folder(state_dir())
     root = own_folder(variants_dir())
-    drop_unused(root)
     made(root / name, make)
     return name
 
