@@ -261,9 +261,9 @@ def _with_few_parts(table: pd.DataFrame) -> pd.DataFrame:
 
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     """Return the colours of the parts that occur, in the order of the stack."""
-    phases = iter(OF_PHASES * 2)
+    spare = iter(OF_PHASES * 2)
     shown = drawn.loc[(drawn["mean_ms"] > 0) & (drawn["part"] != OTHERS), "part"]
-    colors = {part: COLORS.get(part) or next(phases) for part in _order(shown) if part in set(shown)}
+    colors = {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
     return colors | ({OTHERS: OF_OTHERS} if OTHERS in set(drawn["part"]) else {})
 
 
