@@ -159,7 +159,6 @@ def stack(
     *,
     workers: int,
     commit_delay_us: int = 0,
-    pool_size: int | None = None,
     runtime: Runtime = "onnx",
     minconn: str = "max",
     synchronous_commit: str = "on",
@@ -168,7 +167,7 @@ def stack(
 ) -> StackPlan:
     """Return PostgreSQL, the link, and the inference service wired together.
 
-    ``pool_size`` counts all workers together. The rows are counted if the load ``writes`` any.
+    The rows are counted if the load ``writes`` any.
     """
     return StackPlan(
         nodes=(
@@ -191,7 +190,7 @@ def stack(
                 settings={
                     "runtime": runtime,
                     "workers": workers,
-                    "pool_size": pool_size or parameters.pool_size,
+                    "pool_size": parameters.pool_size,
                     "pool_minconn": minconn,
                 },
             ),

@@ -22,7 +22,7 @@ def settings_of(plan: RunPlan, node: str) -> list[dict[str, object]]:
 
 
 def test_the_levels_of_factors_reach_the_services() -> None:
-    run_plan = plan_of("sync_vs_async", workers=[4, 1], pool_meaning=["total", "per_worker"])
+    run_plan = plan_of("sync_vs_async", workers=[4, 1])
     pools = {
         contrast.name: (node["workers"], node["pool_size"], node["pool_minconn"])
         for contrast, node in zip(
@@ -31,17 +31,15 @@ def test_the_levels_of_factors_reach_the_services() -> None:
     }
     assert pools == {
         "async against sync, 0 ms, minconn max": (4, 50, "max"),
-        "async against sync, 0 ms, minconn max, pool per worker": (4, 200, "max"),
         "async against sync, 0 ms, minconn max, 1 worker": (1, 50, "max"),
         "async against sync, 0 ms, minconn 1": (4, 50, "1"),
         "async against sync, 5 ms, minconn max": (4, 50, "max"),
     }
 
 
-def test_a_pool_smaller_than_the_workers_is_refused_where_it_is_shared() -> None:
+def test_a_pool_smaller_than_the_workers_is_refused() -> None:
     with pytest.raises(ParameterError, match="less than workers = 4"):
         plan_of("sync_vs_async", workers=[1, 4], pool_size=2)
-    assert plan_of("sync_vs_async", workers=4, pool_size=2, pool_meaning="per_worker")
 
 
 def test_the_map_plants_its_delay_before_every_commit() -> None:

@@ -132,7 +132,7 @@ def _treatments(parameters: ProfileParameters) -> list[Treatment]:
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
-    return [*_costs(parameters), *_sending(parameters), *_loops(parameters)]
+    return [*_sending(parameters), *_loops(parameters), *_costs(parameters)]
 
 
 def _costs(parameters: ProfileParameters) -> list[Contrast]:

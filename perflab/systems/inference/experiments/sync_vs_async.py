@@ -24,9 +24,6 @@ from perflab.trials.plan import Treatment
 
 BOTH: tuple[Driver, ...] = ("psycopg2", "asyncpg")
 PUBLISHED_WORKERS = "4"
-PoolMeaning = Literal["total", "per_worker"]
-IN_TOTAL: PoolMeaning = "total"
-PER_WORKER: PoolMeaning = "per_worker"
 
 
 class SyncVsAsyncParameters(LoadParameters):
@@ -43,17 +40,10 @@ class SyncVsAsyncParameters(LoadParameters):
         "any further one when it is given back",
     )
     workers: WorkerLevels = (4,)
-    pool_meaning: Annotated[tuple[PoolMeaning, ...], OneOrMore] = Field(
-        default=(IN_TOTAL,),
-        min_length=1,
-        description="levels to compare: pool_size counts all workers together (total), or each "
-        "worker has so many (per_worker)",
-    )
 
     @model_validator(mode="after")
     def _check_pools(self) -> SyncVsAsyncParameters:
-        if IN_TOTAL in self.pool_meaning:
-            stacks.check_pool(self.pool_size, max(self.workers))
+        stacks.check_pool(self.pool_size, max(self.workers))
         return self
 
 
@@ -63,7 +53,6 @@ def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
         "round_trip_ms": tuple(f"{ms:.12g}" for ms in parameters.round_trip_ms),
         "pool_minconn": tuple(map(str, parameters.pool_minconn)),
         "workers": tuple(map(str, parameters.workers)),
-        "pool_meaning": parameters.pool_meaning,
     }
 
 
@@ -77,20 +66,15 @@ def _settings(parameters: SyncVsAsyncParameters) -> Iterator[dict[str, str]]:
     yield first
     for name, levels in reversed(factors.items()):
         for level in levels[1:]:
-            # One worker has the whole pool, whatever its size counts.
-            if name != "pool_meaning" or first["workers"] != "1":
-                yield {**first, name: level}
+            yield {**first, name: level}
 
 
 def _treatment(
     parameters: SyncVsAsyncParameters, driver: Driver, setting: Mapping[str, str]
 ) -> Treatment:
-    workers = int(setting["workers"])
-    is_per_worker = setting["pool_meaning"] == PER_WORKER
     plan = stacks.stack(
         parameters,
-        workers=workers,
-        pool_size=parameters.pool_size * (workers if is_per_worker else 1),
+        workers=int(setting["workers"]),
         minconn=setting["pool_minconn"],
         synchronous_commit=parameters.synchronous_commit,
         round_trip_ms=float(setting["round_trip_ms"]),
@@ -107,11 +91,9 @@ def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str,
 
 
 def _words(setting: Mapping[str, str]) -> dict[str, str]:
-    meaning = "per worker" if setting["pool_meaning"] == PER_WORKER else "in total"
     return {
         "pool_minconn": f"minconn {setting['pool_minconn']}",
         "workers": counted(int(setting["workers"]), "worker"),
-        "pool_meaning": f"pool {meaning}",
     }
 
 
@@ -121,8 +103,6 @@ def _name(setting: Mapping[str, str]) -> str:
     parts = [f"{setting['round_trip_ms']} ms", words["pool_minconn"]]
     if setting["workers"] != PUBLISHED_WORKERS:
         parts.append(words["workers"])
-    if setting["pool_meaning"] != IN_TOTAL:
-        parts.append(words["pool_meaning"])
     return ", ".join(["async against sync", *parts])
 
 
@@ -133,7 +113,7 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             name=_name(setting),
             claim="asyncpg gives about 1.5 times the throughput of psycopg2 (round trip "
             f"{setting['round_trip_ms']} ms, pool minimum {setting['pool_minconn']}, "
-            f"{_words(setting)['workers']}, {_words(setting)['pool_meaning']})",
+            f"{_words(setting)['workers']})",
             response="throughput_rps",
             numerator={"driver": "asyncpg", **setting},
             denominator={"driver": "psycopg2", **setting},
