@@ -31,6 +31,7 @@ from perflab.recordings.responses import (
     at_least_column,
     at_most_column,
     client_column,
+    lower_end_column,
     resolution_column,
     without_client,
 )
@@ -217,7 +218,8 @@ def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
     is_much = np.abs(client) > MAX_CLIENT_SHARE * value
     less = np.where(is_much, without_client(value, client), value)
     most = known.get(at_most_column(response), nothing).fillna(-math.inf).to_numpy(float)
-    low, high = np.minimum(less, value), np.maximum.reduce([less, value, most])
+    least = known.get(lower_end_column(response), nothing + math.inf).fillna(math.inf)
+    low, high = np.minimum.reduce([less, value, least]), np.maximum.reduce([less, value, most])
     return np.array([low - step / 2, value, high + step / 2, value + step])
 
 

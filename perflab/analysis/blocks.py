@@ -21,6 +21,7 @@ from perflab.recordings.responses import (
     at_least_column,
     at_most_column,
     client_column,
+    lower_end_column,
     resolution_column,
     without_client,
 )
@@ -96,8 +97,9 @@ def _by_block(
 def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
     """Return a response per block between its ends.
 
-    A value that was cut off has no upper end, or has its own. The column ``WITHOUT_CLIENT`` is
-    another end of a known one. A value from a coarse source may be off by half of its resolution.
+    A value that was cut off has no upper end, or has its own; one that pauses may have raised has
+    a lower end. The column ``WITHOUT_CLIENT`` is another end of a known one. A value from a coarse
+    source may be off by half of its resolution.
     """
     rows = trials[trials["treatment"] == name].set_index("block")
     rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
@@ -109,5 +111,6 @@ def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> E
     value = known.fillna(at_least)
     less = rows.get(WITHOUT_CLIENT, known).fillna(value)
     most = rows.get(at_most_column(response), missing).astype(float).fillna(value)
-    low, high = value.where(value <= less, less), most.where(most >= less, less)
+    least = rows.get(lower_end_column(response), missing).astype(float).fillna(value)
+    low, high = pd.concat([value, less, least], axis=1).min(axis=1), most.where(most >= less, less)
     return Ends(low - step / 2, high.where(~is_cut, np.inf) + step / 2, value, step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.checks.failures import around_stop
 from perflab.load.checks.selfcheck import only_waits
-from perflab.load.checks.times import Number, times_of
+from perflab.load.checks.times import NEVER, Number, times_of
 from perflab.load.checks.trend import OF_LOAD, drifts, response_trend
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import OpenLoop, Scripted, Workload
@@ -24,6 +25,7 @@ from perflab.recordings.responses import (
     at_most_column,
     client_column,
     drift_column,
+    lower_end_column,
 )
 from perflab.stacks.plan import StackPlan
 from perflab.statistics import CENSORED
@@ -67,7 +69,8 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
     ms, of which up to ``_client_ms`` may be the client's own. They are NaN where requests that were
     cut off could move them (``_at_least_ms`` is then a lower bound, without the client's own time).
-    Connection wait is from *started* to *sent*.
+    Throughput of slices has a lower end where requests were under way in pauses of the service: it
+    may have worked for them then. Connection wait is from *started* to *sent*.
     """
     response = times_of(result).numbers(OF_TRIALS)
     service = times_of(result, "sent_ns").numbers(OF_TRIALS)
@@ -77,11 +80,20 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     numbers |= {f"service_{name}_ms": service[name] for name in ("mean", "p99")}
     return {
         "throughput_rps": result.throughput_rps,
+        **_least_throughput(result),
         **time_columns(numbers),
         "connection_wait_p50_ms": wait["p50"].value,
         "connection_wait_p99_ms": wait["p99"].value,
         "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, result.requests_counted),
     }
+
+
+def _least_throughput(result: LoadResult) -> dict[str, float]:
+    if not len(result.pauses):
+        return {}
+    least_rps = replace(result, pauses=NEVER).throughput_rps
+    is_lower = least_rps < result.throughput_rps
+    return {lower_end_column("throughput_rps"): least_rps} if is_lower else {}
 
 
 def throughput_without(columns: Mapping[str, float]) -> dict[str, float]:

@@ -161,6 +161,11 @@ def at_most_column(response: str) -> str:
     return f"{response.removesuffix('_ms')}_at_most{'_ms' if response.endswith('_ms') else ''}"
 
 
+def lower_end_column(response: str) -> str:
+    """Return the column with the lower end of a response whose value is the upper one."""
+    return f"{response}_lower_end"
+
+
 def drift_column(response: str) -> str:
     """Return the column with the log ratio of a response at a load's end to that of the whole."""
     return f"{response}_drift"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.validity import typical_values
 from perflab.recordings import Run
-from perflab.recordings.responses import at_most_column, client_column
+from perflab.recordings.responses import at_most_column, client_column, lower_end_column
 from tests.support.simulations.client_time import (
     ALIKE,
     BY_SIDE,
@@ -49,15 +50,18 @@ def test_a_small_part_that_is_alike_on_both_sides_hides_no_difference() -> None:
     assert holds.shown.hits / SETS >= 0.95
 
 
-def test_what_pauses_may_hide_of_one_side_is_in_the_interval() -> None:
-    """One side's times are 2% longer than their lower end, and at most 4%."""
+@pytest.mark.parametrize(("end", "share"), [(at_most_column, 0.02), (lower_end_column, -0.02)])
+def test_what_pauses_may_hide_of_one_side_is_in_the_interval(
+    end: Callable[[str], str], share: float
+) -> None:
+    """One side's values are 2% from one of their ends, and 4% from the other at most."""
     random, within, measured = np.random.default_rng(7), 0, 0
     for _ in range(SETS):
         trials = trials_of(random, BLOCKS, ClientTime(0.0), 1.0, 0.01)
         is_paused = trials["treatment"] == SIDES[0].name
         true = trials[RESPONSE]
-        trials[RESPONSE] = true.where(~is_paused, true / 1.02)
-        trials[at_most_column(RESPONSE)] = (1.04 * trials[RESPONSE]).where(is_paused)
+        trials[RESPONSE] = true.where(~is_paused, true / (1 + share))
+        trials[end(RESPONSE)] = ((1 + 2 * share) * trials[RESPONSE]).where(is_paused)
         effect, of_measured = effects_of(trials)
         within += effect.low <= 1.0 <= effect.high
         measured += of_measured.low <= 1.0 <= of_measured.high

@@ -26,6 +26,7 @@ from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.load.report import summary
 from perflab.load.workload import Burst, Request, Workload
 from perflab.load.workload.windows import BEGIN, COUNTED, END, Cycles, window_of
+from perflab.recordings.responses import lower_end_column
 from perflab.trials.choosing import Pace, needed_slice_ms
 from tests.load.planted import BEGIN_NS, MS, S, load_result
 
@@ -124,6 +125,18 @@ def test_throughput_of_a_service_that_waits_and_computes_is_right_to_half_a_perc
     mean_ms = times_of(result).numbers()["mean"].value
     # Little's law, as over whole trials.
     assert result.throughput_rps * mean_ms / users / 1e3 == pytest.approx(1, abs=1e-3)
+
+
+def test_what_goes_on_in_pauses_is_in_the_ends_of_throughput(tmp_path: Path) -> None:
+    time_ms, windows = 7.0, slices(7.0, 30)
+    result = load(tmp_path, sleeping(time_ms), 4, windows)
+    assert lower_end_column("throughput_rps") not in request_columns(result)
+    pauses = np.stack([windows[:-1, END] + MS, windows[1:, BEGIN]], axis=1)
+    columns = request_columns(replace(result, pauses=pauses))
+    # A timer goes on while its process is paused.
+    least, most = columns[lower_end_column("throughput_rps")], columns["throughput_rps"]
+    assert least == pytest.approx(4 / time_ms * 1e3, rel=1e-3)
+    assert most > 1.001 * least
 
 
 @pytest.mark.parametrize(("users", "shape"), [(4, 1), (16, 12)])
