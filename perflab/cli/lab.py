@@ -73,12 +73,12 @@ def command(
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
         notebooks = [*processes.map(execute, names, shown)]
     answers = [(run, path, answers_of(run)) for run, path in zip(runs, notebooks, strict=True)]
-    lines = [_headline(runs, minutes(time.monotonic() - began)), *_table(answers), *_links(answers)]
-    for line in lines:
+    trust = _in_all(runs, minutes(time.monotonic() - began))
+    for line in ("", *_table(answers), "", trust, *_links(answers)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _headline(runs: Sequence[Run], duration: str) -> str:
+def _in_all(runs: Sequence[Run], duration: str) -> str:
     """Return what ran, how long it took, and how far it may be trusted, in one line."""
     import pandas as pd
 
@@ -92,7 +92,7 @@ def _headline(runs: Sequence[Run], duration: str) -> str:
     shares = [share for share in map(share_of_others, runs) if math.isfinite(share)]
     others = f" (others used {max(shares):.0%})" if shares else ""
     parts = [duration, f"{record.backend} backend", f"{counted(cores, 'core')}{others}"]
-    return f"\n{', '.join(parts)}, {valid} of {len(trials)} trials count"
+    return f"{', '.join(parts)}, {valid} of {len(trials)} trials count"
 
 
 def _table(answers: Sequence[Answered]) -> list[str]:

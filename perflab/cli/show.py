@@ -56,7 +56,7 @@ def command(
     from perflab.recordings.schema import is_imported
 
     run = api.open_run(reference)
-    _print_record(run)
+    _print_question(run)
     if is_imported(run.record):
         print_table(_trials(run))
         _print_imported(run)
@@ -64,6 +64,9 @@ def command(
         _print_all(run)
     else:
         _print_answers(run)
+    _print_circumstances(run)
+    if not full:
+        print(f"\nEvery trial, number and verdict:\nperflab show {run.run_id} --full")
 
 
 def _print_answers(run: Run) -> None:
@@ -81,15 +84,16 @@ def _print_answers(run: Run) -> None:
             print_note(f"{row['label']}: {row['reason']}")
     if flags := noise_flags(run):
         print_note(f"noise: {', '.join(flags)}")
-    print(f"\nEvery trial, number and verdict:\nperflab show {run.run_id} --full")
 
 
 def _print_all(run: Run) -> None:
-    """Print every trial, with the reasons of those that do not count, the noise, and verdicts."""
+    """Print verdicts, every trial, with the reasons of those that do not count, and the noise."""
     from perflab.analysis.noise import noise_report
     from perflab.reports.verdicts import shown_findings, shown_summary
 
     console = make_console()
+    print_shown(replace(shown_findings(run), heading="Verdicts"))
+    console.print()
     print_shown(shown_summary(run))
     console.print()
     print_table(_trials(run))
@@ -98,25 +102,25 @@ def _print_all(run: Run) -> None:
             console.print(Text(f"{row['trial_id']}: {reason}"))
     console.print()
     print_table(frame_table(noise_report(run).set_axis(["noise", "value", "flag"], axis=1)))
-    console.print()
-    print_shown(replace(shown_findings(run), heading="Verdicts"))
 
 
-def _print_record(run: Run) -> None:
+def _print_question(run: Run) -> None:
     from perflab.reports.runs import state_of
 
     record, console = run.record, make_console()
     state = state_of(run)
     resumable = " (can be resumed)" if state in ("killed", "interrupted", "failed") else ""
     console.print(Text(record.title, "bold"))
-    for line in (
-        record.question,
-        f"{run.run_id}: {state}{resumable} {record.reason}".rstrip(),
-        f"backend {record.backend} ({record.network_path}), seed {record.seed}",
-        *(f"warning: {warning}" for warning in [*record.warnings, *run.problems]),
-        "",
-    ):
-        console.print(Text(line))
+    console.print(Text(record.question))
+    console.print(Text(f"{run.run_id}: {state}{resumable} {record.reason}".rstrip()))
+    console.print()
+
+
+def _print_circumstances(run: Run) -> None:
+    record = run.record
+    for warning in [*record.warnings, *run.problems]:
+        print_note(f"warning: {warning}")
+    print_note(f"backend {record.backend} ({record.network_path}), seed {record.seed}")
 
 
 def _print_imported(run: Run) -> None:

@@ -21,8 +21,11 @@ VALID, INVALID = "#2e7d32", "#c0392b"
 
 
 def table(shown: Mapping[str, Any]) -> str:
-    """Return a summary (see ``report.summary``) as text."""
-    parts = [_counts(shown), _time_rows(shown), _names(shown["by_name"]), _verdict(shown)]
+    """Return a summary (see ``report.summary``) as text; what makes it unusable stands first."""
+    parts = [
+        _invalid(shown), _counts(shown), _time_rows(shown), _names(shown["by_name"]),
+        _remarks(shown),
+    ]  # fmt: skip
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
@@ -118,12 +121,21 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{set_cell_size(name, LONGEST_NAME)}{counts}{cells}"
 
 
-def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:
+def _invalid(shown: Mapping[str, Any]) -> Iterator[str]:
+    if not shown["valid"]:
+        yield "INVALID: these numbers may not be used"
+    for reason in shown["reasons"]:
+        yield from _wrapped(reason["text"], "  - ")
+
+
+def _remarks(shown: Mapping[str, Any]) -> Iterator[str]:
     each = f"{shown['client_cpu_us_per_request']:.1f} us of CPU per request, "
     yield f"client: {each if shown['requests'] else ''}{shown['client_cpu_share']:.0%} of its cores"
-    yield "valid" if shown["valid"] else "INVALID: these numbers may not be used"
+    if shown["valid"]:
+        yield "valid"
     for warning in shown["warnings"]:
-        yield from _wrapped(warning["text"], "  - ")
+        if warning not in shown["reasons"]:
+            yield from _wrapped(warning["text"], "  - ")
 
 
 def _cell(shown: Mapping[str, Any], key: str, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.answers import answers_of
-from perflab.analysis.between_runs import RunComparison
+from perflab.analysis.between_runs import BETTER, DIFFERS, WORSE, RunComparison
 from perflab.analysis.evaluation import not_asked
 from perflab.analysis.verdict import Outcome
 from perflab.recordings import Run
@@ -24,7 +24,7 @@ from perflab.reports.findings import (
     reading_notes,
 )
 from perflab.reports.methods import first_said
-from perflab.statistics.in_words import MISSING, signed
+from perflab.statistics.in_words import MISSING, counted, signed
 
 RIGHT = frozenset({"n", "p", "trials"})
 
@@ -139,16 +139,28 @@ def _trials(row: Mapping[Any, Any]) -> str:
 
 
 def shown_comparison(a: Sequence[Run], b: Sequence[Run], comparison: RunComparison) -> Shown:
-    """Return ratios B / A with verdicts, or an empty table with the reasons below it."""
+    """Return the comparison in a sentence, ratios B / A with verdicts, and notes below."""
     text = comparison_text(comparison.table)
     notes = [
         f"{name}: {', '.join(run.run_id for run in side)}"
         for name, side in zip("AB", (a, b), strict=True)
     ]
-    if comparison.obstacles:
-        notes += ["They are not comparable:", *comparison.obstacles]
+    notes += [*comparison.obstacles, *comparison.notes]
     right = frozenset(text.columns[2:6])
-    return Shown(comparison.table, text, right, notes=[*notes, *comparison.notes], marks=COLORS)
+    return Shown(comparison.table, text, right, _in_a_sentence(comparison), notes, COLORS)
+
+
+def _in_a_sentence(comparison: RunComparison) -> str:
+    if comparison.obstacles:
+        return "A and B are not comparable"
+    verdicts, rows = comparison.table["verdict"], counted(len(comparison.table), "row")
+    told = [
+        f"{word} in {number}"
+        for word in (WORSE, BETTER, DIFFERS)
+        if (number := int(verdicts.str.startswith(word).sum()))
+    ]
+    found = f"{', '.join(told)} of {rows}" if told else f"no certain difference in {rows}"
+    return f"B against A: {found}"
 
 
 def comparison_text(table: pd.DataFrame) -> pd.DataFrame:

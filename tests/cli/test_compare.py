@@ -45,6 +45,7 @@ def test_a_regression_over_three_runs_a_side_fails_a_pipeline_and_an_improvement
     assert "worse" in text
     assert "0.7" in text
     assert "3, 3" in text
+    assert text.startswith("B against A: worse in ")
     perflab(three, "compare", b, a, "--fail-on", "1.1")
     perflab(three, "compare", a, b, "--fail-on", "2")
 

@@ -104,6 +104,9 @@ def test_each_cause_has_an_exit_status_of_its_own(tmp_path: Path) -> None:
     assert status("missed", wide, tight) == Status.MISSED == 99
     assert status("unknown", rare) == Status.INVALID == 3
     assert status("invalid", tight, errors={"reset": 40}) == Status.INVALID
+    lines = table(shown(tmp_path / "told", errors={"reset": 40})).splitlines()
+    assert lines[0] == "INVALID: these numbers may not be used"
+    assert lines[1].startswith("  - ")
     assert status("failed", errors={"reset": 400}) == Status.ALL_FAILED == 4
     assert status("interrupted", tight, stopped="interrupted") == Status.INTERRUPTED == 130
 
