@@ -96,28 +96,22 @@ def test_the_last_byte_leaves_when_the_line_had_time_for_all(time: Time, size: i
     assert size * 1000 <= last_ns <= size * 1000 + TICK
 
 
-def test_a_connection_has_its_limit_whatever_the_others_do(time: Time) -> None:
-    time.line.limit(300_000)
-    senders = endless(time, 2)
-    time.run_to(2 * SECOND)
-    senders += endless(time, 6)
-    time.run_to(5 * SECOND)
-    assert senders[0].bytes_between(SECOND, 2 * SECOND) == pytest.approx(300_000, rel=0.02)
-    for sender in senders:
-        assert sender.bytes_between(3 * SECOND, 5 * SECOND) == pytest.approx(600_000, rel=0.02)
-
-
-def test_connections_share_what_all_may_have_evenly_and_none_has_more_than_its_own(
-    time: Time,
+@pytest.mark.parametrize(
+    ("limits", "connections", "bytes_in_2_s"),
+    [((300_000,), (2, 6), 600_000), ((300_000, 600_000), (1, 5), 200_000)],
+    ids=["each has its own limit", "all share another, evenly"],
+)
+def test_a_connection_has_its_limit_and_its_share_whatever_the_others_do(
+    time: Time, limits: tuple[float, ...], connections: tuple[int, int], bytes_in_2_s: int
 ) -> None:
-    time.line.limit(300_000, shared_bytes_per_s=600_000)
-    senders = endless(time, 1)
+    time.line.limit(*limits)
+    senders = endless(time, connections[0])
     time.run_to(2 * SECOND)
-    senders += endless(time, 5)
+    senders += endless(time, connections[1])
     time.run_to(5 * SECOND)
     assert senders[0].bytes_between(SECOND, 2 * SECOND) == pytest.approx(300_000, rel=0.02)
     for sender in senders:
-        assert sender.bytes_between(3 * SECOND, 5 * SECOND) == pytest.approx(200_000, rel=0.03)
+        assert sender.bytes_between(3 * SECOND, 5 * SECOND) == pytest.approx(bytes_in_2_s, rel=0.03)
 
 
 def test_what_waits_leaves_by_a_new_limit_and_at_once_without_one(time: Time) -> None:
