@@ -53,7 +53,9 @@ def number(value: Any) -> str:
         return "∞" if value > 0 else "-∞"
     if value == 0:
         return "0"
-    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    # Rounding may add a digit before the point: 9.996 is 10.0.
+    rounded = abs(float(f"{value:.2e}"))
+    decimals = max(0, 2 - math.floor(math.log10(rounded)))
     return f"{value:,.{decimals}f}" if decimals < 8 else f"{value:.2e}"
 
 
