@@ -4,16 +4,19 @@
     python scripts/studies.py --check    # say which differ; nothing is written
 
 The tables are those of ``README.md`` and ``docs/studies/``. Every number in them comes from the
-runs of ``data/reference/``, on any machine.
+runs of ``data/reference/``, on any machine. The sentences of ``docs/studies/`` are checked, too
+(``sentences.py``).
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
+from sentences import faults
 
 from perflab.analysis.answers import NOT_DECIDED, YES
 from perflab.figures import save_view
@@ -43,10 +46,10 @@ FIGURES = {
     "42ea3d": ("latency_rate",),
     "reference:flush_map": ("flush_map",),
     "reference:connection_lifecycle": ("life_cycle_parts",),
+    "04b6da": ("effect",),
     "reference:registry_downloads": ("waterfall",),
     "reference:latency_cpu": ("delivery_cpu",),
     "8b5a99": ("ladder",),
-    "0eab53": ("users_held",),
     "20604e": ("pings",),
     "reference:llm_streaming": ("stream_costs",),
     "ba8c93": ("users_by_limit",),
@@ -61,9 +64,15 @@ HEADLINES = (
     "100 threads shorten what 32 threads limit",
     "a thread per request raises success",
 )
-# Rows beyond what a study printed.
-LEFT_OUT = "with the values made or read"
-
+# Rows that pages leave to `perflab claims`: beyond what a study printed, and others like one shown.
+LEFT_OUT = re.compile(
+    r"with the values made|seen in the mean|requests at failure|\((?:batch|tools)\)|of pings|"
+    r"(?:mean|median|slowest) \(a bound|of what is sent|second core|volume grows|profiling at|"
+    r"(?:300|325|350|375|400) users|protobuf instead|logins, lowers|under way \(|mutex per client|"
+    r"(?:8.9|7.65) times|saves CPU$|less CPU|uvloop saves|off saves|once permessage|\(epoll\)$"
+)
+# The column n says it.
+BLOCKS = re.compile(r" in \d+(?: to \d+)? blocks?")
 
 Claim = tuple[str, str, str, str]
 
@@ -75,11 +84,12 @@ def claims_of(run: Run) -> Iterator[Claim]:
     """
     for answer in claim_answers(run):
         n = sorted({finding.effect.n for finding in answer.findings if finding.effect})
-        if answer.study and n and n[-1] >= SMALLEST_N and LEFT_OUT not in answer.question:
+        if answer.study and n and n[-1] >= SMALLEST_N and not LEFT_OUT.search(answer.question):
             claimed = {finding.contrast.published_direction for finding in answer.findings}
             unsized = NO_EFFECT if claimed == {"none"} else DIRECTION
             study = unsized if answer.study == YES else answer.study
-            yield answer.question, study, answer.text, ", ".join(map(count, n))
+            here = BLOCKS.sub("", answer.text)
+            yield answer.question, study, here, ", ".join(map(count, n))
 
 
 def body(claims: Sequence[tuple[Run, Claim]]) -> str:
@@ -144,9 +154,9 @@ def texts(root: Path, runs: Sequence[Run]) -> Iterator[tuple[Path, str]]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Write or check all; return 1 where a check finds something else than the reference says."""
+    """Write or check all; return 1 where a check fails, or a sentence has a wrong number."""
     root, runs = project_root(), reference_runs()
-    differing = []
+    differing, wrong = [], []
     table, path = reference_table().to_csv(index=False, lineterminator="\n"), ledger_path()
     if not path.exists() or table != path.read_text():
         differing.append(path)
@@ -157,6 +167,9 @@ def main(words: Sequence[str]) -> int:
             differing.append(path)
             if not words:
                 path.write_text(text)
+        of_page = [run for run in runs if PAGES.get(run.record.system) == path.stem]
+        found = faults(text, path.stem.replace("-", "_"), of_page) if of_page else []
+        wrong += [f"{path.relative_to(root)}: {fault}" for fault in found]
     for name, shown in FIGURES.items():
         run = open_run(name, reference_dir())
         folder = root / "figures" / "studies" / run.record.experiment
@@ -170,7 +183,8 @@ def main(words: Sequence[str]) -> int:
                     differing.append(path)
     for path in differing:
         print(f"{'differs' if words else 'written'}: {path.relative_to(root)}")
-    return 1 if words and differing else 0
+    print("\n".join(wrong), end="\n" * bool(wrong))
+    return 1 if wrong or (words and differing) else 0
 
 
 if __name__ == "__main__":
