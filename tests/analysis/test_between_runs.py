@@ -7,7 +7,7 @@ import pytest
 
 from perflab.analysis.between_runs import RunComparison, compare_runs, compared
 from perflab.recordings import Reason, Response, Run
-from perflab.recordings.responses import COMMON
+from perflab.recordings.responses import COMMON, lower_end_column
 from perflab.recordings.schema import DesignRecord
 from perflab.reports.verdicts import comparison_text
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
@@ -189,16 +189,21 @@ def test_what_a_run_does_not_know_whole_is_not_compared_and_passes_no_gate(
     assert len(comparison.worse(1.1)) == len(comparison.table) - 1
 
 
-def test_what_a_pause_may_have_added_is_in_the_interval(
-    sides: Sides, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("column", "factor", "end"),
+    [("mean_at_most_ms", 2.0, "high"), (lower_end_column("mean_ms"), 0.5, "low")],
+)
+def test_what_a_pause_may_have_changed_is_in_the_interval(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch, column: str, factor: float, end: str
 ) -> None:
     plain, _ = compared_means(*sides)
     for run in sides[1]:
         trials = run.trials()
-        monkeypatch.setattr(run, "_trials", trials.assign(mean_at_most_ms=2 * trials["mean_ms"]))
+        monkeypatch.setattr(run, "_trials", trials.assign(**{column: factor * trials["mean_ms"]}))
     row, _ = compared_means(*sides)
-    assert row["low"] == pytest.approx(plain["low"])
-    assert row["high"] == pytest.approx(2 * plain["high"], rel=0.01)
+    other = "low" if end == "high" else "high"
+    assert row[other] == pytest.approx(plain[other])
+    assert row[end] == pytest.approx(factor * plain[end], rel=0.01)
 
 
 def test_failures_that_refuse_every_trial_of_a_side_are_compared(
