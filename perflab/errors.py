@@ -134,10 +134,6 @@ class NotebookFailed(PerflabError):
         super().__init__(f"notebook '{name}': {kind}: {text}")
 
 
-class UnknownEvent(PerflabError):
-    """A run sent an event that this process does not know; their versions differ."""
-
-
 class ClusterError(PerflabError):
     """The workers cannot carry out the sweep."""
 

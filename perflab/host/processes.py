@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Iterable, Iterator
+from io import FileIO
 from pathlib import Path
+from typing import TextIO
 
 # SCHED_RESET_ON_FORK: threads and children that are made later have normal priority.
 RESET_ON_FORK = getattr(os, "SCHED_RESET_ON_FORK", 0x40000000)
@@ -42,6 +45,20 @@ def how_it_ended(code: int) -> str:
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"was ended by signal {-code}"
+
+
+def private_streams() -> tuple[FileIO, TextIO]:
+    """Return standard input, unbuffered, and standard output, by lines, for a protocol alone.
+
+    What else reads standard input finds its end, and what else is printed goes to standard error:
+    scripts, libraries and debuggers cannot break into the protocol.
+    """
+    asked, answered = FileIO(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return asked, answered
 
 
 @contextlib.contextmanager

@@ -19,11 +19,10 @@ from typing import Any
 
 from jupyter_client.manager import AsyncKernelManager
 from papermill.engines import NBClientEngine, papermill_engines
-from papermill.iorw import papermill_io
 from traitlets import Unicode
 from traitlets.config import Config
 
-from perflab.host.files import replace_file, temporary
+from perflab.host.files import temporary
 from perflab.trials.progress import PROGRESS_FILE, Event, RunBegun, Terminal, followed
 
 # So many bytes are kept of the end of a kernel's own output.
@@ -84,15 +83,6 @@ class HeardKernelManager(AsyncKernelManager):
         await super().shutdown_kernel(now=now, restart=restart)
 
 
-def write_whole(text: str, path: str) -> None:
-    """Write a notebook beside its place and rename it: a full disk leaves what was there."""
-    place = Path(LOCAL._cwd or "", path)
-    if place.exists() and not place.is_file():
-        plain_write(text, path)
-    else:
-        replace_file(place, text.encode())
-
-
 @contextmanager
 def last_words(manager: Any, words: Path) -> Iterator[None]:
     """Add to a notebook's error how its run goes on, and its kernel's own output, if it has any."""
@@ -131,6 +121,4 @@ class TrialsEngine(NBClientEngine):  # type: ignore[misc]
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
 
-LOCAL = papermill_io.get_handler("notebook.ipynb")
-plain_write, LOCAL.write = LOCAL.write, write_whole
 papermill_engines.register(None, TrialsEngine)

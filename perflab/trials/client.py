@@ -39,7 +39,7 @@ class Conducted:
         self.pid = self._child.pid
 
     def events(self) -> Iterator[Event]:
-        """Yield events until the conductor ends; raise UnknownEvent if it is of another version."""
+        """Yield events until the conductor ends."""
         assert self._child.stdout is not None
         descriptor = self._child.stdout.fileno()
         while True:
@@ -78,8 +78,7 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     """Run an order and return the run's folder; ``show`` receives every event.
 
     Raises RunInterrupted where the user interrupted (the trial under way ended in order), and
-    UnknownEvent where the conductor, which was then asked to end, sent something else than events.
-    Raises PerflabError, the error that the conductor reported. Committed trials are kept.
+    PerflabError, the error that the conductor reported. Committed trials are kept.
     """
     conducted = Conducted(order)
     path: Path | None = None
@@ -101,7 +100,7 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
                 show(Note(text="interrupted: the trial under way is ended in order"))
             interrupted = True
         except BaseException:
-            # An event is unknown, or ``show`` failed.
+            # ``show`` failed.
             conducted.leave()
             raise
     code = conducted.wait()

@@ -1,7 +1,8 @@
 """The conductor: the process that runs the trials, apart from the program that asked for them.
 
 It reads its order (one JSON line) and then listens on standard input: a line ``stop`` or the end
-of the input ends the run in order. Events go to standard output, one JSON object per line.
+of the input ends the run in order. Events go to standard output, one JSON object per line; what a
+system's own code prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import sys
 import threading
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from io import FileIO
+from typing import TextIO
 
 from perflab.errors import PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock, other_users
 from perflab.host.placing import Placement, placement
+from perflab.host.processes import private_streams
 from perflab.load.workers.generator import Generator
 from perflab.paths import foreign_system
 from perflab.recordings import (
@@ -49,15 +53,15 @@ ASKER_GONE = "the program that asked for it is gone"
 class Conductor:
     """Runs one order from lock to release."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, asker: FileIO, events: TextIO) -> None:
         self._order = order
+        self._asker, self._events = asker, events
         self._why_to_end = ""
 
     def emit(self, event: Event) -> None:
         """Write one event; end the run where the reader is gone."""
         try:
-            sys.stdout.write(event.model_dump_json() + "\n")
-            sys.stdout.flush()
+            self._events.write(event.model_dump_json() + "\n")
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
 
@@ -74,8 +78,8 @@ class Conductor:
         """End the run on ``stop``, on the end of the input, and on SIGINT or SIGTERM."""
 
         def read() -> None:
-            # Raw reads: a buffered reader's lock would block the interpreter's exit.
-            self._end_because("it was asked to" if os.read(0, 4096) else ASKER_GONE)
+            # Unbuffered: a buffered reader's lock would block the interpreter's exit.
+            self._end_because("it was asked to" if self._asker.read(4096) else ASKER_GONE)
 
         def take(number: int, _frame: object) -> None:
             self._end_because(f"its conductor got {signal.Signals(number).name}")
@@ -276,11 +280,10 @@ def _bystanders() -> list[Remark]:
 def main() -> None:
     """Carry out the order on standard input."""
     # Unbuffered: the listener reads what follows the first line.
-    with open(0, "rb", buffering=0, closefd=False) as source:
-        line = source.readline()
-    if not line:
+    asker, events = private_streams()
+    if not (line := asker.readline()):
         return
-    conductor = Conductor(Order.model_validate_json(line))
+    conductor = Conductor(Order.model_validate_json(line), asker, events)
     conductor.listen()
     try:
         conductor.run()

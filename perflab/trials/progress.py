@@ -20,7 +20,6 @@ from typing import Annotated, Any, Literal, TextIO
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from perflab.errors import UnknownEvent
 from perflab.host.files import temporary
 from perflab.parameters import FrozenModel
 from perflab.recordings import Reason
@@ -101,18 +100,17 @@ Event = RunBegun | Note | TrialBegun | LoadProgress | TrialDone | Failed
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
 
 
-def parse(line: str | bytes) -> Event:
-    """Return the event of a line of JSON; raise UnknownEvent for any other line."""
+def parse(line: bytes) -> Event:
+    """Return the event of a line of JSON; for any other line, a note that it cannot be read."""
     try:
         return _EVENT.validate_json(line)
     except ValidationError as error:
-        text = line.decode(errors="replace") if isinstance(line, bytes) else line
         first = error.errors(include_url=False)[0]["msg"]
-        raise UnknownEvent(
-            f"the run sent a line that this perflab cannot read ({first:.{LONGEST_SHOWN}}): "
-            f"{text.strip():.{LONGEST_SHOWN}}. Both must be of one version: where perflab was "
-            "changed after this program or kernel was started, start it again"
-        ) from error
+        return Note(
+            text=f"a line of the run cannot be read ({first:.{LONGEST_SHOWN}}): "
+            f"{line.decode(errors='replace').strip():.{LONGEST_SHOWN}}. If perflab was changed "
+            "after this program or kernel was started, start it again"
+        )
 
 
 PROGRESS_FILE = "PERFLAB_PROGRESS"
@@ -299,7 +297,6 @@ def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
     """Call ``on_event`` for every event of the runs in kernels that the block starts.
 
     A kernel inherits ``PERFLAB_PROGRESS`` and appends its events to that file; a thread reads it.
-    Raises UnknownEvent at the end where a line is no event of this version.
     """
     with temporary("progress") as folder:
         path = folder / "events"
@@ -320,10 +317,12 @@ def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
 
 
 def _read(path: Path, ended: threading.Event, on_event: Callable[[Event], None]) -> None:
-    with path.open() as file:
-        last = False
+    with path.open("rb") as file:
+        last, pending = False, b""
         while True:
-            for line in file:
+            # The end of a line may not have been written yet.
+            *lines, pending = (pending + file.read()).split(b"\n")
+            for line in lines:
                 on_event(parse(line))
             if last:
                 return

@@ -137,19 +137,20 @@ def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
 ) -> None:
     (pid,) = generator.pids
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    reports = 0
+    so_far, free_again = Progress(), 0
 
-    def short_for_a_while(_: Progress) -> None:
-        nonlocal reports
-        reports += 1
-        if reports == 1:
+    def short_for_a_while(progress: Progress) -> None:
+        nonlocal so_far, free_again
+        so_far = progress
+        if progress.failed >= 3:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+            free_again = free_again or progress.finished
+        elif progress.finished >= 3:
             # Open files stay open; a new connection finds no free descriptor.
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
-        elif reports == 2:
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
     def end_when_files_are_free_again() -> None:
-        if reports >= 3:
+        if free_again and so_far.finished > free_again:
             raise StopLoad("enough")
 
     work = Workload(

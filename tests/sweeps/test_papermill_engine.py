@@ -79,13 +79,28 @@ def executed(folder: Path, *cells: str, most_bytes: int = -1) -> subprocess.Comp
 
 
 @pytest.mark.slow
-def test_a_full_disk_leaves_a_whole_notebook_that_names_the_run(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_name_of_the_run(tmp_path: Path) -> None:
     measuring = f"{CELL}\nimport time; time.sleep(1)"
     done = executed(tmp_path, measuring, "print('x' * 50_000)", most_bytes=40_000)
     assert done.returncode != 0
     assert "-p resume 20260102-a; -p from_run 20260102-a shows it" in done.stderr
-    written = json.loads((tmp_path / "out.ipynb").read_text())
+
+
+@pytest.mark.slow
+def test_a_failed_notebook_names_its_run_and_is_written_where_its_link_leads(
+    tmp_path: Path,
+) -> None:
+    elsewhere = tmp_path / "elsewhere" / "kept.ipynb"
+    elsewhere.parent.mkdir()
+    elsewhere.touch()
+    elsewhere.chmod(0o660)
+    (tmp_path / "out.ipynb").symlink_to(elsewhere)
+    done = executed(tmp_path, f"{CELL}\nimport time; time.sleep(1)", "1 / 0")
+    assert done.returncode != 0
+    written = json.loads(elsewhere.read_text())
     assert written["metadata"]["perflab"] == {"run": "20260102-a"}
+    assert (tmp_path / "out.ipynb").is_symlink()
+    assert elsewhere.stat().st_mode & 0o777 == 0o660
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perflab.errors import RunInterrupted, UnknownEvent
+from perflab.errors import RunInterrupted
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
 from perflab.trials.progress import (
@@ -23,6 +23,7 @@ from perflab.trials.progress import (
     Note,
     RunBegun,
     TrialBegun,
+    followed,
     parse,
 )
 from tests.systems.planned import plan_of
@@ -33,15 +34,37 @@ BEGUN = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
 @pytest.mark.parametrize(
     "line",
     [
-        '{"event": "paused"}',
-        '{"event": "note", "text": "of a newer side", "urgency": 3}',
-        "Traceback (most recent call last):",
+        b'{"event": "paused"}',
+        b'{"event": "note", "text": "of a newer side", "urgency": 3}',
+        b"Traceback (most recent call last):",
+        b"\xff",
     ],
 )
-def test_an_unknown_event_is_named_with_the_way_out(line: str) -> None:
-    with pytest.raises(UnknownEvent, match="of one version") as caught:
-        parse(line)
-    assert line[:40] in str(caught.value)
+def test_a_line_that_is_no_event_becomes_a_remark_with_the_way_out(line: bytes) -> None:
+    remark = parse(line)
+    assert isinstance(remark, Note)
+    assert line.decode(errors="replace")[:40] in remark.text
+    assert "start it again" in remark.text
+
+
+# Appends notes, each in two writes, as the boundary of a page makes them.
+SLOW_WRITER = """
+import os, sys, time
+from perflab.trials.progress import PROGRESS_FILE, Note
+descriptor = os.open(os.environ[PROGRESS_FILE], os.O_WRONLY | os.O_APPEND)
+for number in range(3):
+    line = Note(text=f"line {number}").model_dump_json().encode() + b"\\n"
+    os.write(descriptor, line[:13])
+    time.sleep(0.5)
+    os.write(descriptor, line[13:])
+"""
+
+
+def test_a_follower_reads_only_whole_lines() -> None:
+    events: list[Event] = []
+    with followed(events.append):
+        subprocess.run([sys.executable, "-c", SLOW_WRITER], check=True)
+    assert events == [Note(text=f"line {number}") for number in range(3)]
 
 
 def order(runs: Path) -> Order:
@@ -73,15 +96,15 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, *lines: str, ends: bool = False) -
     return children
 
 
-def test_a_conductor_of_another_version_is_asked_to_end(
+def test_an_unreadable_line_of_the_conductor_does_not_end_its_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    children = stand_in(monkeypatch, BEGUN.model_dump_json(), '{"event": "paused"}')
+    stand_in(monkeypatch, BEGUN.model_dump_json(), "Welcome to the library!", ends=True)
     events: list[Event] = []
-    with pytest.raises(UnknownEvent, match="paused"):
-        conduct(order(tmp_path), events.append)
-    assert events == [BEGUN]
-    assert children[0].poll() == 0
+    assert conduct(order(tmp_path), events.append) == Path(BEGUN.path)
+    begun, remark = events
+    assert begun == BEGUN
+    assert "Welcome to the library!" in str(remark)
 
 
 def test_the_conductors_error_comes_back_under_its_own_class(

@@ -1,7 +1,8 @@
 """A load worker: reads one order per line, sends the load, writes raw rows, reports.
 
 It runs in a session of its own on the client's cores and ends when its standard input closes.
-Orders and reports are JSON objects, one per line; a line during a load ends the load.
+Orders and reports are JSON objects, one per line; a line during a load ends the load. What a script
+prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import uvloop
 
-from perflab.host.processes import go_first
+from perflab.host.processes import go_first, private_streams
 from perflab.host.shortages import told
 from perflab.load.clients.client import DEFAULT_CONNECTIONS, Client, make_client
 from perflab.load.clients.exchange import Exchange, Prepared
@@ -60,20 +62,18 @@ def share(total: int, number: int, count: int) -> int:
     return total // count + (number < total % count) if number < count else 0
 
 
-def say(words: dict[str, Any]) -> None:
-    """Write one report."""
-    sys.stdout.write(json.dumps(words) + "\n")
-    sys.stdout.flush()
+Say = Callable[[dict[str, Any]], None]
 
 
 class WorkerLoad:
     """One order under way."""
 
-    def __init__(self, order: LoadOrder, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, order: LoadOrder, loop: asyncio.AbstractEventLoop, say: Say) -> None:
         workload = order.workload
         origin, _ = split(order.url)
         refuse_foreign(order.url, order.allowed)
         self.order = order
+        self._say = say
         self.recorder = Recorder(order.folder)
         self.timer = Timer(loop)
         prepared = Prepared(workload.request, origin, workload.connections)
@@ -202,7 +202,7 @@ class WorkerLoad:
     def _report(self) -> None:
         self._failure_report = None
         self.recorder.hand_over()
-        say({"event": "progress", "in_flight": self.driver.in_flight})
+        self._say({"event": "progress", "in_flight": self.driver.in_flight})
 
 
 @contextlib.asynccontextmanager
@@ -250,11 +250,15 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
     }
 
 
-async def _serve() -> None:
-    """Carry out orders until standard input closes, which gives up the order under way."""
+async def _serve(orders: FileIO, reports: TextIO) -> None:
+    """Carry out orders until their stream closes, which gives up the order under way."""
+
+    def say(words: dict[str, Any]) -> None:
+        reports.write(json.dumps(words) + "\n")
+
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=256 * 1024 * 1024)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), orders)
     say({"event": "ready", "pid": os.getpid()})
     line = asyncio.create_task(reader.readline())
     while order_line := await line:
@@ -263,7 +267,7 @@ async def _serve() -> None:
         if "stop" in words:  # the load had just ended
             continue
         try:
-            load = WorkerLoad(LoadOrder.model_validate(words), loop)
+            load = WorkerLoad(LoadOrder.model_validate(words), loop, say)
             work = asyncio.create_task(carry_out(load))
             while not work.done():
                 await asyncio.wait({work, line}, return_when=asyncio.FIRST_COMPLETED)
@@ -284,7 +288,7 @@ def main() -> None:
     """Run the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        uvloop.run(_serve())
+        uvloop.run(_serve(*private_streams()))
     except OSError as error:
         sys.exit(told(error) or f"{type(error).__name__}: {error}")
 
