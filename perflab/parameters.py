@@ -1,19 +1,22 @@
 """Typed and validated parameters: every problem is found before anything starts.
 
 An experiment's parameters are a pydantic model derived from :class:`Parameters`. Values may come
-as Python objects (a notebook) or as text (``-p key=value``); :func:`check` turns both into the
-model or raises one error that lists all problems.
+as Python objects (a notebook) or as text (``-p key=value``, a sweep file); :func:`check` turns both
+into the model, each value into the one form that its type has, or raises one error that lists all
+problems.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import NoneType
-from typing import Any, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 
 from perflab.errors import ParameterError
 
@@ -73,13 +76,40 @@ def unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
     ]
 
 
-def from_text(text: str) -> Any:
-    """Read one value typed on a command line: JSON where it is JSON, else the text itself."""
-    lowered = text.strip().lower()
-    if lowered in ("none", "null", ""):
-        return None
-    if lowered in ("true", "false"):
-        return lowered == "true"
+class Whole:
+    """Marks a list whose elements may hold commas: plain text for it is one element."""
+
+
+# Elements that need no quotes between commas.
+PLAIN = re.compile(r"[\w.+-]+")
+NOTHING = ("", "none", "null")
+
+
+def from_text(annotation: Any, text: str, whole: bool = False) -> Any:
+    """Read text by the type of its parameter; what cannot be read is left as it is.
+
+    Text stays text. A list is JSON, or elements separated by commas, unless it is ``whole``.
+    """
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return from_text(args[0], text, whole)
+    if origin in (Union, UnionType):
+        if NoneType in args and text.strip().lower() in NOTHING:
+            return None
+        readings = [from_text(item, text, whole) for item in args if item is not NoneType]
+        return next((item for item in readings if not isinstance(item, str)), text)
+    if origin is tuple:
+        if text.lstrip().startswith("["):
+            return _from_json(text)
+        parts = [text] if whole else [part.strip() for part in text.split(",")]
+        return [from_text(args[0], part) for part in parts] if text else []
+    # "1" is no level where 1 is one.
+    if annotation is str or origin is Literal:
+        return text
+    return _from_json(text.strip().lower() if annotation is bool else text)
+
+
+def _from_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -87,16 +117,21 @@ def from_text(text: str) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as it is typed on a command line."""
+    """Return a value as it is typed on a command line; :func:`from_text` reads the same again."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Sequence) and all(isinstance(item, str | int | float) for item in value):
-        return ",".join(map(as_text, value))
-    return json.dumps(value, default=str)
+    if isinstance(value, Sequence) and value:
+        texts = [item if isinstance(item, str) else json.dumps(item) for item in value]
+        if all(map(PLAIN.fullmatch, texts)):
+            return ",".join(texts)
+    return json.dumps(value, default=str) if value not in ((), []) else ""
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
-    """Read ``key=value`` words; ParameterError for one without ``=`` or a parameter named twice."""
+    """Return the texts of ``key=value`` words by key.
+
+    ParameterError for one without ``=`` or a parameter named twice.
+    """
     values: dict[str, Any] = {}
     problems = []
     for word in assignments:
@@ -107,7 +142,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
         elif name in values:
             problems.append(f"'{name}' is given twice")
         else:
-            values[name] = from_text(text)
+            values[name] = text
     if problems:
         raise ParameterError("parameters (-p)", problems)
     return values
@@ -123,8 +158,8 @@ def check(
 
     ``where`` gives the words before the problem of a parameter, such as its place in a file.
 
-    A list may be text: JSON, or values separated by commas. ParameterError lists every problem:
-    unknown names with the nearest known one, wrong types, values out of range, impossible
+    Text is read by the type of its parameter (:func:`from_text`). ParameterError lists every
+    problem: unknown names with the nearest known one, wrong types, values out of range, impossible
     combinations.
     """
     known = list(model.model_fields)
@@ -135,7 +170,9 @@ def check(
         if name not in known
     ]
     known_values = {
-        name: _listed(model, name, value) for name, value in values.items() if name in known
+        name: _typed(model.model_fields[name], value)
+        for name, value in values.items()
+        if name in known
     }
     try:
         checked = model.model_validate(known_values)
@@ -146,21 +183,36 @@ def check(
     return checked
 
 
-def _listed(model: type[Parameters], name: str, value: Any) -> Any:
-    """Let a list parameter be typed as ``a,b``, as JSON text, or as one value."""
-    annotation = model.model_fields[name].annotation
-    if "tuple" not in str(annotation) or isinstance(value, (list, tuple)):
-        return value
-    if value is None and NoneType in get_args(annotation):
-        return None
-    if value is None or value == "":
-        return []
+def _typed(field: FieldInfo, value: Any) -> Any:
+    """Return a value in the form of its parameter's type, where it can have that."""
     if isinstance(value, str):
-        parsed = from_text(value)
-        if isinstance(parsed, list):
-            return parsed
-        return [from_text(part.strip()) for part in value.split(",")]
-    return [value]
+        is_whole = any(isinstance(item, Whole) for item in field.metadata)
+        return from_text(field.annotation, value, is_whole)
+    element = _element_of(field.annotation)
+    if element is None:
+        return value
+    if value is None:
+        return None if NoneType in get_args(field.annotation) else []
+    return [
+        _level(element, item) for item in (value if isinstance(value, list | tuple) else [value])
+    ]
+
+
+def _element_of(annotation: Any) -> Any:
+    """Return the type of a list's elements; None for what is no list."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is tuple:
+        return args[0]
+    nested = map(_element_of, args) if origin in (Annotated, Union, UnionType) else ()
+    return next((item for item in nested if item is not None), None)
+
+
+def _level(element: Any, value: Any) -> Any:
+    """Return an element of a list; a number that stands for a level of text is that text."""
+    if isinstance(value, str):
+        return from_text(element, value)
+    levels = get_args(element) if get_origin(element) is Literal else ()
+    return str(value) if value not in levels and str(value) in levels else value
 
 
 def sentences(error: ValidationError, where: Callable[[str], str] = lambda _: "") -> list[str]:
@@ -192,6 +244,8 @@ def _sentence(items: list[Any]) -> str:
     if kind and str(first["type"]).endswith(OF_KIND):
         words = [item["ctx"]["expected"] for item in items if item["type"] == "literal_error"]
         message = " or ".join([f"must be {kind}", *words])
+        if kind == "text":
+            message += "; write it in quotes (papermill: -r NAME VALUE)"
     elif first["type"] == "too_short":
         message = message.replace("Tuple should", "must").partition(" after validation")[0]
     if not first["loc"]:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
+import shlex
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from perflab.errors import ParameterError
 from perflab.load.workload import OpenLoop
 from perflab.load.workload.schedule import instants
-from perflab.parameters import from_text, parse_assignments
+from perflab.parameters import as_text, check, from_text, parse_assignments
+from perflab.recordings import Run, RunRecord, reference_runs
+from perflab.recordings.runs import question_of
+from perflab.reports.methods import command
 from perflab.stacks.plan import settle
 from perflab.systems import experiment, names
 from perflab.trials.experiment import OF_THE_CALL
 from perflab.trials.plan import Order
+from tests.support.synthetic import write_run
 
 
 @pytest.mark.parametrize("text", ["0,5", "[0, 5]", [0, 5], (0.0, 5.0)])
@@ -31,14 +38,91 @@ def test_assignments_without_a_value_are_refused() -> None:
         parse_assignments(["blocks"])
 
 
+LEVELS = tuple[Literal["max", "1"], ...]
+KINDS: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    (str, st.text()),
+    (int, st.integers()),
+    (bool, st.booleans()),
+    (float, st.floats(allow_nan=False, allow_infinity=False)),
+    (float | None, st.none() | st.floats(allow_nan=False, allow_infinity=False)),
+    (int | Literal["until_decided"], st.integers() | st.just("until_decided")),
+    (tuple[float, ...], st.lists(st.floats(allow_nan=False, allow_infinity=False))),
+    (tuple[str, ...], st.lists(st.text(alphabet='a,[ =:/1."é'), max_size=3)),
+    (LEVELS, st.lists(st.sampled_from(["max", "1"]))),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), KINDS, ids=lambda part: str(part)[:40])
+@given(data=st.data())
+def test_a_value_that_is_typed_as_the_lab_writes_it_is_the_same_again(
+    kind: Any, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    value = data.draw(values)
+    assert TypeAdapter(kind).validate_python(from_text(kind, as_text(value))) == (
+        tuple(value) if isinstance(value, list) else value
+    )
+
+
 @given(st.text())
-def test_any_text_can_be_read_as_a_value(text: str) -> None:
-    from_text(text)
+def test_any_text_can_be_read_as_any_kind(text: str) -> None:
+    for kind, _ in KINDS:
+        from_text(kind, text)
 
 
-@given(st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_survive_being_typed(value: float) -> None:
-    assert from_text(str(value)) == value
+TYPED = [
+    ("custom_service", "body", '{"n": 1}', '{"n": 1}'),
+    ("custom_service", "body", "123", "123"),
+    ("custom_service", "expect_body", "true", "true"),
+    ("custom_service", "body", "", ""),
+    ("custom_service", "headers", "Accept: text/html, text/plain",
+     ("Accept: text/html, text/plain",)),
+    ("custom_service", "headers", '["A: 1", "B: 2, 3"]', ("A: 1", "B: 2, 3")),
+    ("sync_vs_async", "pool_minconn", "max,1", ("max", "1")),
+    ("sync_vs_async", "pool_minconn", ["max", 1], ("max", "1")),
+    ("sync_vs_async", "from_run", "12e345", "12e345"),
+    ("sync_vs_async", "from_run", "", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parameter", "given", "meant"), TYPED)
+def test_a_value_means_what_the_type_of_its_parameter_says(
+    name: str, parameter: str, given: object, meant: object
+) -> None:
+    assert getattr(check(experiment(name).parameters, {parameter: given}, name), parameter) == meant
+
+
+def test_a_number_where_text_belongs_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ParameterError, match=r"must be text; write it in quotes \(papermill: -r"):
+        experiment("sync_vs_async").check({"from_run": math.inf})
+
+
+def asked_again(record: RunRecord) -> dict[str, Any]:
+    """Return the parameters of the line by which a run is repeated."""
+    words = shlex.split(command(record))
+    typed = parse_assignments(after for before, after in pairwise(words) if before == "-p")
+    return check(experiment(record.experiment).parameters, typed, "again").model_dump(mode="json")
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_line_that_repeats_a_run_has_the_parameters_of_the_run(name: str, tmp_path) -> None:
+    chosen = experiment(name)
+    parameters = chosen.plan(chosen.check({"seed": 1})).parameters
+    record = write_run(tmp_path, blocks=1).record
+    again = asked_again(
+        record.model_copy(update={"experiment": name, "parameters": dict(parameters)})
+    )
+    assert {key: again[key] for key in parameters if key != "backend"} == {
+        key: value for key, value in parameters.items() if key != "backend"
+    }
+
+
+@pytest.mark.parametrize("run", reference_runs(), ids=lambda run: run.run_id)
+def test_the_line_of_a_shipped_run_asks_its_question_again(run: Run) -> None:
+    again = asked_again(run.record)
+    record = run.record.model_copy(
+        update={"parameters": {key: again[key] for key in run.record.parameters}}
+    )
+    assert question_of(record) == question_of(run.record)
 
 
 REFUSED: list[tuple[str, dict[str, object], str]] = [

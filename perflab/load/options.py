@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 from perflab.errors import ParameterError, TargetRefused
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.workload.workload import Objective
-from perflab.parameters import Parameters, did_you_mean
+from perflab.parameters import Parameters, Whole, did_you_mean
 
 if TYPE_CHECKING:
     from perflab.load.workload.workload import Workload
@@ -71,7 +71,7 @@ class LoadParameters(Parameters):
         "constant", "how requests of an open loop arrive: constant or poisson", ARRIVALS
     )
     method: str = option("", "GET, or POST with a body", REQUEST, "--method", "-X")
-    headers: tuple[Annotated[str, AfterValidator(_header)], ...] = option(
+    headers: Annotated[tuple[Annotated[str, AfterValidator(_header)], ...], Whole()] = option(
         (), "'Name: value'; repeatable", REQUEST, "--header", "-H"
     )
     body: str = option("", "body of the request", REQUEST)

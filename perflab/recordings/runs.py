@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.errors import RecordingError, RunNotFound
-from perflab.parameters import did_you_mean
+from perflab.parameters import as_text, did_you_mean
 from perflab.recordings.display import plain
 from perflab.recordings.reference import is_main, reference_runs
 from perflab.recordings.run import Run
@@ -152,13 +152,16 @@ def _best(group: list[Run]) -> Run:
 
 def question_of(record: RunRecord) -> str:
     """Return a text of a run's question; runs with equal texts are comparable."""
-    parameters: dict[str, Any] = {
-        name: value for name, value in record.parameters.items() if name not in FREE_PARAMETERS
+    # As text, in which 1 and "1" are one level.
+    parameters = {
+        name: as_text(value)
+        for name, value in record.parameters.items()
+        if name not in FREE_PARAMETERS
     }
     names = sorted(treatment.name for treatment in record.treatments)
     machine = record.environment.get("machine")
     return json.dumps(
-        [record.experiment, record.backend, machine, names, parameters], sort_keys=True, default=str
+        [record.experiment, record.backend, machine, names, parameters], sort_keys=True
     )
 
 

@@ -36,7 +36,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from perflab import systems
 from perflab.errors import ParameterError, PerflabError
-from perflab.parameters import as_text, did_you_mean, from_text
+from perflab.parameters import as_text, did_you_mean
 from perflab.trials.experiment import OF_THE_CALL, Experiment
 
 MOST_CELLS = 5_000
@@ -106,11 +106,7 @@ WORDS = (*SweepFile.model_fields, *Group.model_fields)
 
 
 class _Loader(yaml.BaseLoader):  # type: ignore[misc]
-    """Reads plain words as the command line does, and refuses a key that stands twice."""
-
-    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
-        quoted_or_block = node.style is not None
-        return str(node.value) if quoted_or_block else from_text(str(node.value))
+    """Reads every word as text, as the command line does; refuses a key that stands twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         entries: dict[str, Any] = {}

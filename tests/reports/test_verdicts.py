@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from perflab.figures import EFFECT
-from perflab.parameters import parse_assignments
+from perflab.parameters import as_text, parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
@@ -71,7 +71,9 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
 def test_the_command_asks_for_the_parameters_that_were_measured(run) -> None:
     words = shlex.split(command(run.record))
     assignments = [word for before, word in pairwise(words) if before == "-p"]
-    assert parse_assignments(assignments) == run.record.parameters
+    assert parse_assignments(assignments) == {
+        name: as_text(value) for name, value in run.record.parameters.items()
+    }
     assert words[:5] == ["perflab", "run", "synchronous_commit", "--backend", "process"]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
+from perflab.parameters import Whole
 from perflab.paths import services_dir
 from perflab.stacks.process_backend import BACKENDS
 from perflab.systems.custom.variants import Variant, all_variants, holds, words_of
@@ -34,7 +36,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         description="folder for relative places and for command variants; empty: the example that "
         "comes with the lab",
     )
-    variants: tuple[str, ...] = Field(
+    variants: Annotated[tuple[str, ...], Whole()] = Field(
         default=(f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"),
         min_length=2,
         description="NAME=KIND:WHAT, the first is the baseline; kinds: git:REPOSITORY@REVISION, "

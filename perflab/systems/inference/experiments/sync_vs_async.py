@@ -33,7 +33,7 @@ class SyncVsAsyncParameters(LoadParameters):
         default="on", description="whether a commit waits until the disk has it"
     )
     round_trip_ms: RoundTrips = (0.0, 5.0)
-    pool_minconn: Annotated[tuple[Literal["max", "1", 1], ...], OneOrMore] = Field(
+    pool_minconn: Annotated[tuple[Literal["max", "1"], ...], OneOrMore] = Field(
         default=("max", "1"),
         min_length=1,
         description="levels to compare: connections that a pool keeps open; psycopg2's pool closes "
@@ -51,7 +51,7 @@ def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
     return {
         "driver": BOTH,
         "round_trip_ms": tuple(f"{ms:.12g}" for ms in parameters.round_trip_ms),
-        "pool_minconn": tuple(map(str, parameters.pool_minconn)),
+        "pool_minconn": parameters.pool_minconn,
         "workers": tuple(map(str, parameters.workers)),
     }
 
