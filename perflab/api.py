@@ -14,14 +14,7 @@ from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
 from perflab.reports.runs import latest_runs, questions
-from perflab.trials.arguments import (
-    asked_for,
-    existing,
-    given_values,
-    injected_values,
-    order_of,
-    refuse_lost,
-)
+from perflab.trials.arguments import asked_for, existing, notebook_values, order_of
 from perflab.trials.client import conduct
 from perflab.trials.experiment import RunParameters
 from perflab.trials.progress import showing
@@ -63,18 +56,16 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
 def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunParameters:
     """Read and check a notebook's parameters from its ``globals()``.
 
-    Names that papermill injected and that the experiment does not know are refused, with the
-    nearest known name; papermill itself only warns. So are values that a later cell sets again,
-    because the cell of defaults has lost its tag. With ``from_run`` or ``resume`` the parameters
-    of that run are returned, and other given values are refused
-    (see :func:`perflab.trials.arguments.asked_for`).
+    Names that the experiment does not know, injected by papermill or in the cell of defaults, are
+    refused, with the nearest known name; papermill itself only warns. So are values that the cell
+    of defaults sets again, because it has lost its tag. With ``from_run`` or ``resume`` the
+    parameters of that run are returned, and other given values are refused (see
+    :func:`perflab.trials.arguments.asked_for`).
     """
     chosen = systems.experiment(experiment)
     fields = chosen.parameters.model_fields
     defaults = {name: field.get_default() for name, field in fields.items()}
-    injected = injected_values(namespace.get("In", []))
-    refuse_lost(injected, namespace)
-    return asked_for(chosen, given_values(defaults, namespace, injected))
+    return asked_for(chosen, notebook_values(defaults, namespace))
 
 
 def open_run(reference: str | Path) -> Run:

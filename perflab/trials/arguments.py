@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from perflab.errors import ParameterError
-from perflab.parameters import check
+from perflab.parameters import check, did_you_mean
 from perflab.paths import runs_dir
 from perflab.recordings import REFERENCE, Run, is_reference, open_run
 from perflab.trials.experiment import OF_THE_CALL, Experiment, RunParameters
 from perflab.trials.plan import Order
 
+# The first line of the cell that papermill injects, and what it adds with --inject-paths.
 PAPERMILL_MARK = "# Parameters"
+PAPERMILLS_OWN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
 # These values leave the choice open, so they contradict no recorded value.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
 MISSING = object()
@@ -94,8 +96,9 @@ def _refuse_contradictions(
     # Another spelling is no difference: "0,5" is [0.0, 5.0].
     respelled = check(chosen.parameters, {**words, **differing}, f"experiment '{chosen.name}'")
     problems = [
-        f"{name} = {value!r} is given, the run has {words.get(name, 'none recorded')!r}"
-        for name, value in differing.items()
+        f"{name} = {getattr(respelled, name)!r} is given, the run has "
+        f"{words.get(name, 'none recorded')!r}"
+        for name in differing
         if getattr(respelled, name) != getattr(recorded, name)
     ]
     if problems:
@@ -114,29 +117,87 @@ def order_of(chosen: Experiment, checked: RunParameters) -> Order:
     return Order(plan=plan, backend=run.record.backend, resume=run.path, **call)
 
 
-def injected_values(cells: Iterable[str]) -> dict[str, Any]:
-    """Return the values that papermill injected, by name; ``MISSING`` for what is no literal."""
+def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a notebook that papermill injected or the user changed.
+
+    ``defaults`` has every parameter of the experiment, and ``namespace`` the notebook's variables.
+    Of cells that were run several times the last time counts. The cell of defaults (``name: type =
+    value``) names every parameter, so that a value equal to its default is unchanged. Injected
+    values are there whatever their names.
+
+    ParameterError where that cell has another name or lacks one, and where a value that papermill
+    injected was set again by it, because it has lost its tag: papermill then injects before it.
+    """
+    cells = [_statements(cell) for cell in namespace.get("In", ())]
+    listed = [number for number, cell in enumerate(cells) if _is_list_of(defaults, cell)]
+    injections = [
+        number
+        for number, text in enumerate(namespace.get("In", ()))
+        if text.partition("\n")[0].strip() == PAPERMILL_MARK
+    ]
+    if listed:
+        _refuse_other_names(_annotated(cells[listed[-1]]), defaults)
+    injected = _assigned(cells[injections[-1]]) if injections else {}
+    if not listed or (injections and injections[0] < listed[0]):
+        _refuse_lost(injected, namespace)
+    changed = [
+        name
+        for name, default in defaults.items()
+        if name in namespace and _as_tuple(namespace[name]) != default
+    ]
+    return {name: namespace[name] for name in dict.fromkeys([*injected, *changed])}
+
+
+def _statements(cell: str) -> list[ast.stmt]:
+    """Return the statements of a cell; none where it is no plain Python."""
+    try:
+        return ast.parse(cell).body
+    except (SyntaxError, ValueError):
+        return []
+
+
+def _annotated(cell: Iterable[ast.stmt]) -> list[str]:
+    return [
+        item.target.id
+        for item in cell
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    ]
+
+
+def _is_list_of(parameters: Mapping[str, Any], cell: Iterable[ast.stmt]) -> bool:
+    """Return whether a cell annotates more than half of the parameters."""
+    return len(set(_annotated(cell)) & {*parameters}) > len(parameters) / 2
+
+
+def _refuse_other_names(names: Sequence[str], parameters: Mapping[str, Any]) -> None:
+    lacking = [name for name in parameters if name not in names]
+    problems = [
+        f"'{name}' is no parameter{did_you_mean(name, lacking or parameters)}"
+        for name in names
+        if name not in parameters
+    ]
+    if lacking:
+        problems.append(f"the cell of defaults lacks {', '.join(lacking)}: add it again")
+    if problems:
+        raise ParameterError("the notebook", problems)
+
+
+def _assigned(cell: Iterable[ast.stmt]) -> dict[str, Any]:
+    """Return the values that a cell assigns, by name; ``MISSING`` for what is no literal."""
     values: dict[str, Any] = {}
-    for cell in cells:
-        if not cell.startswith(PAPERMILL_MARK):
+    for statement in cell:
+        if not isinstance(statement, ast.Assign):
             continue
-        for statement in ast.parse(cell).body:
-            if not isinstance(statement, ast.Assign):
-                continue
-            try:
-                value = ast.literal_eval(statement.value)
-            except ValueError:
-                value = MISSING
-            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-            values |= dict.fromkeys(names, value)
+        try:
+            value = ast.literal_eval(statement.value)
+        except ValueError:
+            value = MISSING
+        names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+        values |= {name: value for name in names if name not in PAPERMILLS_OWN}
     return values
 
 
-def refuse_lost(injected: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
-    """Refuse values that papermill injected before a cell that sets them again.
-
-    papermill injects at the top of a notebook whose cell of defaults has lost its tag.
-    """
+def _refuse_lost(injected: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
     lost = [
         f"{name} = {value!r} was given, but the notebook has {namespace[name]!r}"
         for name, value in injected.items()
@@ -145,21 +206,6 @@ def refuse_lost(injected: Mapping[str, Any], namespace: Mapping[str, Any]) -> No
     if lost:
         way_out = "set it in no later cell; the cell of defaults needs the tag 'parameters'"
         raise ParameterError("the notebook", [*lost, way_out])
-
-
-def given_values(
-    defaults: Mapping[str, Any], namespace: Mapping[str, Any], injected: Iterable[str]
-) -> dict[str, Any]:
-    """Return the parameters that papermill injected, unknown ones too, or the user changed.
-
-    A notebook's parameters cell assigns every name, so a value equal to its default is unchanged.
-    """
-    changed = [
-        name
-        for name, default in defaults.items()
-        if name in namespace and _as_tuple(namespace[name]) != default
-    ]
-    return {name: namespace[name] for name in dict.fromkeys([*injected, *changed])}
 
 
 def _as_tuple(value: Any) -> Any:

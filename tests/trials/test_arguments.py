@@ -35,30 +35,64 @@ def recorded(runs: Path, name: str = "synchronous_commit", **values: object) -> 
     return run.run_id
 
 
+def defaults_cell(name: str, **changes: object) -> str:
+    """Return a cell that assigns every parameter, as notebooks have it."""
+    fields = experiment(name).parameters.model_fields
+    values = {key: field.get_default() for key, field in fields.items()} | changes
+    lists = {key: list(item) if isinstance(item, tuple) else item for key, item in values.items()}
+    return "\n".join(f"{key}: object = {value!r}" for key, value in lists.items())
+
+
+def run_cells(name: str, *cells: str) -> Any:
+    """Return the parameters of a notebook whose cells were run in this order."""
+    namespace: dict[str, object] = {}
+    for cell in cells:
+        exec(cell, namespace)
+    return api.notebook_parameters(name, {**namespace, "In": ["", *cells]})
+
+
 def in_notebook(name: str = "synchronous_commit", cell: str = "", **changes: object) -> Any:
     """Return the parameters of a notebook whose cell assigns all defaults, and then changes."""
-    fields = experiment(name).parameters.model_fields
-    defaults = {
-        key: list(value) if isinstance(value := field.get_default(), tuple) else value
-        for key, field in fields.items()
-    }
-    injected: dict[str, object] = {}
-    exec(cell, injected)
-    injected.pop("__builtins__", None)
-    namespace = {**defaults, **changes, **injected, "In": ["", cell]}
-    return api.notebook_parameters(name, namespace)
+    return run_cells(name, defaults_cell(name, **changes), cell)
+
+
+NAME = "synchronous_commit"
+DEFAULTS = defaults_cell(NAME)
 
 
 @pytest.mark.parametrize(("value", "refused"), [(4, True), (8, False)])
-def test_values_that_a_later_cell_sets_again_are_refused(value: int, refused: bool) -> None:
-    chosen = experiment("synchronous_commit")
-    defaults = {key: field.get_default() for key, field in chosen.parameters.model_fields.items()}
-    namespace = {**defaults, "blocks": 8, "In": ["", f"# Parameters\nblocks = {value}\n"]}
+def test_values_that_the_cell_of_defaults_sets_again_are_refused(value: int, refused: bool) -> None:
+    cells = (f"# Parameters\nblocks = {value}\n", DEFAULTS)
     if not refused:
-        assert api.notebook_parameters(chosen.name, namespace).blocks == value
+        assert run_cells(NAME, *cells).blocks == value
         return
     with pytest.raises(ParameterError, match="blocks = 4 was given, but the notebook has 8"):
-        api.notebook_parameters(chosen.name, namespace)
+        run_cells(NAME, *cells)
+
+
+def test_a_typo_in_the_cell_of_defaults_is_refused_and_its_mended_cell_is_not() -> None:
+    typo = DEFAULTS.replace("blocks: object = 8", "bloks: object = 3", 1)
+    with pytest.raises(ParameterError) as caught:
+        run_cells(NAME, typo)
+    assert "'bloks' is no parameter (did you mean 'blocks'?)" in str(caught.value)
+    assert "lacks blocks: add it again" in str(caught.value)
+    mended = typo.replace("bloks", "blocks")
+    assert run_cells(NAME, typo, "parameters = 1", mended).blocks == 3
+
+
+def test_cells_that_are_run_again_after_an_edit_count_as_they_were_run_last() -> None:
+    injected = "# Parameters\nblocks = 2\n"
+    edited = injected.replace("2", "3")
+    assert run_cells(NAME, DEFAULTS, injected, edited).blocks == 3
+    assert run_cells(NAME, DEFAULTS, injected, DEFAULTS).blocks == 8
+
+
+def test_other_cells_and_papermills_own_paths_are_no_parameters() -> None:
+    plot = "# Parameters of my plot\nlabels = 'large'\nxlim = 3"
+    paths = "# Parameters\nPAPERMILL_INPUT_PATH = 'a'\nPAPERMILL_OUTPUT_PATH = 'b'\nblocks = 3"
+    assert run_cells(NAME, DEFAULTS, paths, plot).blocks == 3
+    with pytest.raises(ParameterError, match="unknown parameter 'bloks'"):
+        run_cells(NAME, DEFAULTS, "# Parameters\nbloks = 3")
 
 
 def test_a_notebook_that_shows_a_run_prints_the_parameters_of_that_run(runs: Path) -> None:
