@@ -151,15 +151,19 @@ def _best(group: list[Run]) -> Run:
 
 
 def question_of(record: RunRecord) -> str:
-    """Return a text of a run's question; runs with equal texts are comparable."""
+    """Return a text of a run's question; runs with equal texts are comparable.
+
+    Other credentials, or other names of their references, make no other question.
+    """
     parameters: dict[str, Any] = {
         name: value for name, value in record.parameters.items() if name not in FREE_PARAMETERS
     }
     names = sorted(treatment.name for treatment in record.treatments)
     machine = record.environment.get("machine")
-    return json.dumps(
+    text = json.dumps(
         [record.experiment, record.backend, machine, names, parameters], sort_keys=True, default=str
     )
+    return REFERENCE.sub("{env:}", text)
 
 
 ID_LENGTH = 8

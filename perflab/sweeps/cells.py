@@ -35,6 +35,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from perflab import systems
+from perflab.credentials import masked
 from perflab.errors import ParameterError, PerflabError
 from perflab.parameters import as_text, did_you_mean, from_text
 from perflab.trials.experiment import OF_THE_CALL, Experiment
@@ -195,7 +196,9 @@ def open_sweep(file: Path) -> Sweep:
     cells, problems = _planned(words)
     if problems:
         raise ParameterError(f"sweep {file}", list(dict.fromkeys(problems)))
-    return Sweep(file, words.title or file.stem, words.retries, tuple(cells), content)
+    # The content is copied into the sweep's folder.
+    shown = masked(content.decode("utf-8-sig")).encode()
+    return Sweep(file, words.title or file.stem, words.retries, tuple(cells), shown)
 
 
 def systems_of(cells: Iterable[Cell]) -> set[str]:

@@ -13,6 +13,7 @@ import threading
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
+from perflab import credentials
 from perflab.errors import PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock, other_users
@@ -56,7 +57,7 @@ class Conductor:
     def emit(self, event: Event) -> None:
         """Write one event; end the run where the reader is gone."""
         try:
-            sys.stdout.write(event.model_dump_json() + "\n")
+            sys.stdout.write(credentials.masked(event.model_dump_json()) + "\n")
             sys.stdout.flush()
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
@@ -280,7 +281,9 @@ def main() -> None:
         line = source.readline()
     if not line:
         return
-    conductor = Conductor(Order.model_validate_json(line))
+    order = Order.model_validate_json(line)
+    credentials.take(order.credentials)
+    conductor = Conductor(order)
     conductor.listen()
     try:
         conductor.run()

@@ -28,7 +28,7 @@ class _RightAnswer(Look["RightAnswer"]):
     def before(self) -> None:
         address = self.settings.target or self._local_address()
         refuse_foreign(address, self.settings.allowed)
-        template = self.scene.workload.request
+        template = self.scene.workload.request.with_credentials()
         body = str(template.body).encode() if template.body else None
         request = urllib.request.Request(
             address + template.path,

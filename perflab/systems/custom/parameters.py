@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -49,6 +50,11 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         default="",
         description="shell command that is run once in the files of each git variant, for example "
         "to install its packages; only with command",
+    )
+    env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
+        default=(),
+        description="names of variables of your environment that variants get as well; their "
+        "values are recorded nowhere",
     )
     health: str = Field(
         default="",
