@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab import credentials
 from perflab.errors import RecordingError, RunNotFound
 from perflab.parameters import did_you_mean
 from perflab.recordings.display import plain
@@ -163,7 +164,7 @@ def question_of(record: RunRecord) -> str:
     text = json.dumps(
         [record.experiment, record.backend, machine, names, parameters], sort_keys=True, default=str
     )
-    return REFERENCE.sub("{env:}", text)
+    return credentials.REFERENCE.sub("{env:}", text)
 
 
 ID_LENGTH = 8

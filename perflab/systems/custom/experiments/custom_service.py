@@ -190,7 +190,7 @@ def _contrast(
 def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
     variants = parameters.parsed_variants
     texts = [
-        f"{place} has changes that are not committed: no measured revision holds them"
+        f"{Path(place).name} has changes that are not committed: no measured revision holds them"
         for place in dict.fromkeys(variant.place for variant in variants if variant.kind == "git")
         if is_dirty(Path(place))
     ]
