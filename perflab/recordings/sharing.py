@@ -32,7 +32,8 @@ def folder_of(record: RunRecord) -> str:
 def without_paths(record: RunRecord, text: str, folder: str = "") -> str:
     """Return a text with names in the places of folders; ``folder`` stands for the run's own."""
     for place, name in sorted(_places(record, folder), key=lambda pair: -len(pair[0])):
-        text = re.sub(rf"(?<![\w./~-]){re.escape(place)}(?![\w-])", lambda _, to=name: to, text)
+        whole = rf"(?<![\w./~-]){re.escape(place)}(?![\w-])"
+        text = re.sub(whole, name.replace("\\", r"\\"), text)
     return _ELSEWHERE.sub(lambda match: match[1], text)
 
 
