@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,7 +23,7 @@ BEARER, COOKIE, WORD = "bearer-Zq81hT", "session-Kk52Lw", "word-Pw77xA"
 URL_PASSWORD, QUERY, PASSED = "url-Mm34Rr", "query-Nn90Tt", "passed-Vv13Bb"
 BY_VARIABLE, OF_FILE, NAMED = "variable-Xx45Jj", "file-Cc67Dd", "named-Gg28Hh"
 SECRETS = (BEARER, COOKIE, WORD, URL_PASSWORD, QUERY, PASSED, BY_VARIABLE, OF_FILE, NAMED)
-SERVER = '''
+SERVER = """
 import http.server, json, os, sys
 
 WANTED = {wanted}
@@ -49,7 +48,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         pass
 
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
-'''
+"""
 WANTED = {
     "headers": ["Authorization", "Cookie", "X-Api-Key", "X-Of-File", "X-Visitor"],
     "variables": ["DB_PASSWORD", "DATABASE_URL", "PASSED"],
@@ -108,9 +107,8 @@ def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_
 
     def perflab(*words: str, status: int = 0) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "perflab.cli", *words],
+            [Path(sys.executable).with_name("perflab"), *words],
             cwd=shop, capture_output=True, text=True, timeout=500,
-            env={**os.environ, "PYTHONPATH": str(project_root())},
         )  # fmt: skip
         shown.append(done.stdout + done.stderr)
         assert done.returncode == status, done.stdout + done.stderr
