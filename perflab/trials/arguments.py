@@ -9,7 +9,7 @@ from typing import Any
 
 from perflab import credentials
 from perflab.errors import ParameterError
-from perflab.load.literals import by_reference
+from perflab.load.literals import FORMS, by_reference
 from perflab.parameters import check
 from perflab.paths import runs_dir
 from perflab.recordings import REFERENCE, Run, is_reference, open_run
@@ -174,13 +174,18 @@ def refuse_lost(injected: Mapping[str, Any], namespace: Mapping[str, Any]) -> No
     papermill injects at the top of a notebook whose cell of defaults has lost its tag.
     """
     lost = [
-        f"{name} = {value!r} was given, but the notebook has {namespace[name]!r}"
+        f"{name} = {_shown(name, value)!r} was given, "
+        f"but the notebook has {_shown(name, namespace[name])!r}"
         for name, value in injected.items()
         if value is not MISSING and name in namespace and namespace[name] != value
     ]
     if lost:
         way_out = "set it in no later cell; the cell of defaults needs the tag 'parameters'"
         raise ParameterError("the notebook", [*lost, way_out])
+
+
+def _shown(name: str, value: Any) -> Any:
+    return by_reference({name: value})[name] if name in FORMS else value
 
 
 def given_values(
