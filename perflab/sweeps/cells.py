@@ -37,6 +37,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from perflab import systems
 from perflab.credentials import masked
 from perflab.errors import ParameterError, PerflabError
+from perflab.load.literals import by_reference
 from perflab.parameters import as_text, did_you_mean, from_text
 from perflab.trials.experiment import OF_THE_CALL, Experiment
 
@@ -243,6 +244,8 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
 def _cell(experiment: Experiment, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
     values = {**shared, **own}
     checked = experiment.check(values)
+    # The headers of a file are parameters of their own.
+    values = by_reference(values)
     complete = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
     words = {name: complete[name] for name in values}
     text = json.dumps([experiment.name, words], sort_keys=True)
