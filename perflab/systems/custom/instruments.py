@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from typing import ClassVar
 
+from perflab.credentials import masked
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Look, Observation
@@ -62,7 +63,8 @@ class _RightAnswer(Look["RightAnswer"]):
         return f"http://{HOST}:{running.launch.port}"
 
     def _wrong(self, why: str, text: str) -> WrongAnswer:
-        excerpt = " ".join(text.split())[:SHOWN]
+        # A credential that was cut off could not be found later.
+        excerpt = " ".join(masked(text).split())[:SHOWN]
         return WrongAnswer(
             f"variant '{self.settings.variant}' gives another answer than expected: {why}"
             + (f" ('{excerpt}')" if excerpt else " (its body is empty)")
