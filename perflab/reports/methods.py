@@ -251,7 +251,7 @@ def command(record: RunRecord) -> str:
     """
     words = ["perflab", "run", record.experiment, "--backend", record.backend]
     for name, value in shared_parameters(record, ".").items():
-        if name not in LEFT_OUT_OF_COMMAND and value is not None:
+        if name not in LEFT_OUT_OF_COMMAND and value not in (None, ""):
             words += ["-p", f"{name}={as_text(value)}"]
     return shlex.join(words)
 
