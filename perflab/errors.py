@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from perflab.credentials import masked
+
 
 class PerflabError(Exception):
-    """Base of every error meant for the user; its text is complete without a traceback."""
+    """Base of every error meant for the user; its text is complete without a traceback.
+
+    Credentials are masked in it, also those that a service's log or answer has repeated.
+    """
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*(masked(word) if isinstance(word, str) else word for word in words))
 
     def _render_traceback_(self) -> list[str]:
         # IPython calls this; a notebook shows the text alone, without the frames of the lab.

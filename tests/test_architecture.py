@@ -17,7 +17,7 @@ MAP = (CHECKOUT / "docs" / "explanation" / "architecture.md").read_text()
 # The rows of the map's table, from the top down: a room imports only from rooms below it.
 ROOMS = re.findall(r"^\| `([a-z]+)/?` \|", MAP, re.M)
 # Modules at the top of the package: the public face above the rooms, the others below them.
-GROUND = ("parameters", "paths", "project", "errors")
+GROUND = ("parameters", "paths", "project", "errors", "credentials")
 DEPTH = {room: depth for depth, room in enumerate((*ROOMS, *GROUND))}
 # Rooms that know only these others.
 KNOWS_ONLY = {

@@ -54,6 +54,10 @@ def command(
         ),
     ] = "",
     prepare: Annotated[str, _option("shell command, run once per git variant", START)] = "",
+    env: Annotated[
+        list[str] | None,
+        _option("variable of your environment that variants get; repeatable", START, "--env"),
+    ] = None,
     health: Annotated[str, _option("path that answers 200 when a variant is ready", START)] = "",
     start_timeout: Annotated[float | None, _option("seconds to become ready (60)", START)] = None,
     allow_target: Annotated[
@@ -66,7 +70,15 @@ def command(
     path: Annotated[str, _option("path and query of the request", LOAD)] = "",
     method: Annotated[str, _option("GET, POST...", LOAD, "--method", "-X")] = "",
     header: Annotated[
-        list[str] | None, _option("'Name: value'; repeatable", LOAD, "--header", "-H")
+        list[str] | None,
+        _option("'Name: value', or 'Name: env:VARIABLE'; repeatable", LOAD, "--header", "-H"),
+    ] = None,
+    header_file: Annotated[
+        str, _option("file with lines 'Name: value', which are shown nowhere", LOAD)
+    ] = "",
+    secret: Annotated[
+        list[str] | None,
+        _option("name of a header or variable whose value is a secret; repeatable", LOAD),
     ] = None,
     body: Annotated[str, _option("body, or @FILE of text", LOAD)] = "",
     connection: Annotated[str, _option("keep-alive or per-request", LOAD)] = "",
@@ -140,7 +152,8 @@ def command(
         "body": _text(body), "connection": connection, "timeout_s": timeout,
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
-        "seed": seed, "variants": variant,
+        "seed": seed, "variants": variant, "env": env, "header_file": header_file,
+        "secret": secret,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value not in (None, "", [])}
     # Late: pydantic is slow to import.
@@ -197,6 +210,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     from perflab import api
     from perflab.analysis.evaluation import evaluate
     from perflab.analysis.thresholds import Crossed, judged, thresholds_of
+    from perflab.cli.repeating import repeatable
     from perflab.reports.duels import pairs_of
 
     thresholds = thresholds_of(bounds, "perflab duel --fail-on")
@@ -208,7 +222,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     folder = named_here(api.save(run)[0].parent)
     console.print(Text(f"\nfigures and section: {folder}/"), soft_wrap=True)
     if not values.get("resume"):
-        again = shlex.join(["perflab", *sys.argv[1:]])
+        again = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
         console.print(Text(f"repeat: {again}"), soft_wrap=True)
     crossed = {bound.crossed for bound in gate}
     # A threshold on a metric that the run does not have was held against nothing.

@@ -74,6 +74,8 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         values[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
     folder = path.resolve().parent
     values["folder"] = str(folder / str(values.get("folder", "")))
+    if "header_file" in values:
+        values["header_file"] = str(folder / str(values["header_file"]))
     of_names = (keys for keys in places if keys[0] != VARIANTS or len(keys) == 1)
     return values, {keys[-1]: places[keys] for keys in of_names}
 

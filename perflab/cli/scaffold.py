@@ -49,8 +49,7 @@ def new_project() -> list[Path]:
     if problems:
         raise ParameterError("perflab new project", problems)
     lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
-    # Figures are small and belong to documents; recordings and sweeps do not belong in git.
-    added = [f"{RESULTS[kind]}/" for kind in ("runs", "sweeps")]
+    added = [f"{folder}/" for folder in RESULTS.values()]
     lines += [line for line in added if line not in lines]
     content = {
         notebook: _of_the_project(notebook_file(DUELS).read_text(encoding="utf-8")),

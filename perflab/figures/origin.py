@@ -14,6 +14,7 @@ import pandas as pd
 from perflab.analysis.validity import typical_value
 from perflab.figures.theme import Look, compared_pairs, looks_of
 from perflab.recordings import Run
+from perflab.recordings.sharing import shared_parameters, without_paths
 from perflab.statistics.in_words import number
 from perflab.statistics.quantiles import Estimate
 
@@ -31,7 +32,7 @@ def footer(run: Run) -> str:
         lines.append(f"run {record.state}" + (f": {record.reason}" if record.reason else ""))
     if note := record.shared_cores:
         lines.append(f"not separated on this machine: {note}")
-    return "\n".join(lines)
+    return without_paths(record, "\n".join(lines))
 
 
 def origin_of(run: Run) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def origin_of(run: Run) -> dict[str, Any]:
     return {
         "runs": [run.run_id],
         "experiment": record.experiment,
-        "parameters": dict(record.parameters),
+        "parameters": shared_parameters(record),
         "backend": record.backend,
         "network_path": record.network_path,
         "commit": str(code.get("commit") or "unknown"),
@@ -79,7 +80,7 @@ def page_of(run: Run) -> Page:
         origin=origin_of(run),
         looks=looks_of(run.record),
         pairs=tuple(compared_pairs(run.record)),
-        nothing=_why_nothing(run),
+        nothing=without_paths(run.record, _why_nothing(run)),
     )
 
 

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
+from perflab import credentials
 from perflab.errors import ParameterError, TargetRefused
 from perflab.load.clients.targets import refuse_foreign, split
+from perflab.load.literals import SECRET_NAME, by_reference
 from perflab.load.workload.workload import Objective
 from perflab.parameters import Parameters, Whole, did_you_mean
 
@@ -72,7 +74,11 @@ class LoadParameters(Parameters):
     )
     method: str = option("", "GET, or POST with a body", REQUEST, "--method", "-X")
     headers: Annotated[tuple[Annotated[str, AfterValidator(_header)], ...], Whole()] = option(
-        (), "'Name: value'; repeatable", REQUEST, "--header", "-H"
+        (), "'Name: value', or 'Name: env:VARIABLE'; repeatable", REQUEST, "--header", "-H"
+    )
+    header_file: str = option("", "file with lines 'Name: value', which are shown nowhere", REQUEST)
+    secret: tuple[Annotated[str, Field(pattern=f"^{SECRET_NAME.pattern}$")], ...] = option(
+        (), "name of a header or parameter whose value is a secret; repeatable", REQUEST
     )
     body: str = option("", "body of the request", REQUEST)
     expect_status: int = option(200, "another status is a failure (200)", REQUEST, ge=100, le=599)
@@ -88,6 +94,11 @@ class LoadParameters(Parameters):
         0.0, "end after seconds (default 10)", ENDING, "--duration", "-d", ge=0
     )
     warmup_s: float = option(0.0, "seconds before the load, recorded apart", ARRIVALS, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _credentials_by_reference(cls, values: Any) -> Any:
+        return by_reference(values) if isinstance(values, Mapping) else values
 
     @field_validator("headers")
     @classmethod
@@ -200,8 +211,11 @@ class LoadOptions(LoadParameters):
         try:
             if not problems:
                 workload = Workload.model_validate(self.words(path))
-                Prepared(workload.request, origin, workload.connections)
-                problems = out_of_reach(workload)
+                names = credentials.names_in(workload.model_dump_json())
+                problems = credentials.look_up(names)[1]
+                request = workload.request.with_credentials()
+                Prepared(request, origin, workload.connections)
+                problems += out_of_reach(workload)
                 if not problems:
                     return workload
         except ValidationError as error:

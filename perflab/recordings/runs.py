@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab import credentials
 from perflab.errors import RecordingError, RunNotFound
 from perflab.parameters import as_text, did_you_mean
 from perflab.recordings.display import plain
@@ -151,7 +152,10 @@ def _best(group: list[Run]) -> Run:
 
 
 def question_of(record: RunRecord) -> str:
-    """Return a text of a run's question; runs with equal texts are comparable."""
+    """Return a text of a run's question; runs with equal texts are comparable.
+
+    Other credentials, or other names of their references, make no other question.
+    """
     # As text, in which 1 and "1" are one level.
     parameters = {
         name: as_text(value)
@@ -160,9 +164,10 @@ def question_of(record: RunRecord) -> str:
     }
     names = sorted(treatment.name for treatment in record.treatments)
     machine = record.environment.get("machine")
-    return json.dumps(
+    text = json.dumps(
         [record.experiment, record.backend, machine, names, parameters], sort_keys=True
     )
+    return credentials.REFERENCE.sub("{env:}", text)
 
 
 ID_LENGTH = 8

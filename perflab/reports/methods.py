@@ -12,10 +12,12 @@ import pandas as pd
 
 from perflab.analysis.noise import doubt
 from perflab.parameters import as_text
+from perflab.paths import FOREIGN
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.display import plain
 from perflab.recordings.imports.results import doubts
 from perflab.recordings.schema import is_imported
+from perflab.recordings.sharing import folder_of, shared_parameters
 from perflab.reports.cells import to_markdown
 from perflab.statistics.in_words import counted, number
 
@@ -243,17 +245,28 @@ def _placement(placement: dict[str, Any]) -> str:
 
 
 def command(record: RunRecord) -> str:
-    """Return the shell command that runs the experiment again, with all its parameters."""
+    """Return the shell command that runs the experiment again, with all its parameters.
+
+    It is typed in the folder of the run's own services, where there is one.
+    """
     words = ["perflab", "run", record.experiment, "--backend", record.backend]
-    for name, value in record.parameters.items():
-        if name not in LEFT_OUT_OF_COMMAND and value is not None:
+    for name, value in shared_parameters(record, ".").items():
+        if name not in LEFT_OUT_OF_COMMAND and value not in (None, ""):
             words += ["-p", f"{name}={as_text(value)}"]
     return shlex.join(words)
 
 
 def reproduce(record: RunRecord) -> str:
-    """Return the shell commands that measure the run again."""
+    """Return the shell commands that measure the run again.
+
+    Where services are the user's own, their folder is named, and the lab's commit is a remark.
+    """
     code = str(record.code.get("commit") or "")
+    foreign = any(name.startswith(FOREIGN) for name in record.code.get("sources", {}))
+    if folder_of(record) or foreign:
+        lines = [f"cd {shlex.quote(folder_of(record))}"] if folder_of(record) else []
+        lab = f"# measured by perflab {version('perflab')}, commit {record.commit}"
+        return "\n".join([lab, *lines, command(record)])
     changed = "  # the run was measured with changes on top of it" * ("+changes" in record.commit)
     lines = [f"git checkout {shlex.quote(code)}{changed}"] if code else []
     return "\n".join([*lines, command(record)])

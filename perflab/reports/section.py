@@ -17,6 +17,7 @@ from perflab.analysis.validity import measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
 from perflab.recordings import Run
+from perflab.recordings.sharing import without_paths
 from perflab.reports.cells import cell, to_markdown
 from perflab.reports.duels import are_variants, variants_answer
 from perflab.reports.figures import views_of
@@ -124,7 +125,7 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
         "## Measured again\n",
         f"```sh\n{reproduce(record)}\n```\n",
     ]
-    return _joined(parts, level)
+    return without_paths(record, _joined(parts, level))
 
 
 def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
@@ -149,7 +150,7 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
         f"**To repeat it.**\n\n```sh\n{reproduce(record)}\n```\n",
         f"Every claim, table and figure: `perflab export {run.run_id} --full --to DIR`\n",
     ]
-    return _joined(parts, level)
+    return without_paths(record, _joined(parts, level))
 
 
 def _answer_lines(run: Run) -> Iterator[str]:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Any
 
+from perflab.credentials import resolved
 from perflab.errors import MachineShort, ServiceFailed, StackError
 from perflab.host.shortages import told
 from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
@@ -162,7 +163,8 @@ def is_healthy(instance: Instance) -> bool:
     """Ask a service once whether it can be used."""
     health = instance.launch.spec.health
     if not health.command:
-        return answers(instance.launch.control_port, health.http, any_status=health.any_status)
+        path = resolved(health.http)
+        return answers(instance.launch.control_port, path, any_status=health.any_status)
     try:
         instance.run(health.command, timeout_s=5.0)
     except StackError:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from perflab.credentials import resolved
 from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
 from perflab.host.files import own_folder
 from perflab.host.meters import ProcessTreeMeter
@@ -213,7 +214,8 @@ class ProcessBackend:
             values = {"python": venv.python, "artifacts": folder, "source": spec.folder}
             command = rendered(spec.process.prepare, values)
             # The user's PYTHONPATH is for the lab, not for the service.
-            variables = {"PYTHONPATH": "", **venv.variables()}
+            own = {name: resolved(text) for name, text in spec.process.variables.items()}
+            variables = {"PYTHONPATH": "", **venv.variables(), **own}
             done = work.run(command, f"while {spec.name} was prepared", variables, spec.folder)
             if done.returncode:
                 raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)

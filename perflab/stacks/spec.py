@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from perflab.credentials import resolved
 from perflab.errors import StackError
 from perflab.host.files import own_folder
 from perflab.parameters import FrozenModel, did_you_mean, unknown
@@ -113,9 +114,10 @@ class DockerPart(FrozenModel):
 
 
 class ProcessPart(FrozenModel):
-    """The service as a plain process: its preparation and programs."""
+    """The service as a plain process: its preparation, with variables of its own, and programs."""
 
     prepare: tuple[str, ...] = ()
+    variables: Mapping[str, str] = Field(default_factory=dict)
     unprivileged: bool = False
     binaries: Binaries | None = None
 
@@ -298,7 +300,10 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Fill ``{placeholders}`` of a description; StackError where one has no value."""
+    """Fill ``{placeholders}`` of a description, and references to credentials.
+
+    StackError where a placeholder has no value.
+    """
 
     def fill(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -306,4 +311,4 @@ def render(template: str, values: Mapping[str, Any]) -> str:
             raise StackError(f"placeholder {{{name}}} in '{template}' has no value")
         return str(values[name])
 
-    return _PLACEHOLDER.sub(fill, template)
+    return resolved(_PLACEHOLDER.sub(fill, template))

@@ -17,8 +17,10 @@ from nbclient.exceptions import DeadKernelError
 from nbformat.warnings import MissingIDFieldWarning
 from papermill.exceptions import PapermillExecutionError
 
+from perflab import credentials
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
 from perflab.host.files import remove_broken_off, replace_file, temporary
+from perflab.load.literals import by_reference
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root, runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.findings import readable_findings
@@ -63,6 +65,7 @@ def execute(
         A cell failed, the kernel died, or it cannot begin; the message is that of the error.
     """
     experiment(name).check(parameters)
+    parameters = by_reference(parameters)
     run_id = str(parameters.get("from_run") or parameters.get("resume") or "")
     forward = on_event or Terminal(sys.stderr)
 
@@ -94,6 +97,8 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     # The kernel works in another folder and would find another perflab.toml, or none.
     os.environ.update(foreign_environment())
     os.environ.update(PERFLAB_RUNS=str(runs_dir()), PERFLAB_FIGURES=str(figures_dir()))
+    # The notebook has references, and its kernel looks for their values in its environment.
+    os.environ.update(credentials.kept())
     # Notebooks that other editors saved have cells without identifiers, which change nothing.
     warnings.simplefilter("ignore", MissingIDFieldWarning)
     try:

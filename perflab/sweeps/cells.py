@@ -35,7 +35,9 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from perflab import systems
+from perflab.credentials import masked
 from perflab.errors import ParameterError, PerflabError
+from perflab.load.literals import by_reference
 from perflab.parameters import as_text, did_you_mean
 from perflab.trials.experiment import OF_THE_CALL, Experiment
 
@@ -191,7 +193,9 @@ def open_sweep(file: Path) -> Sweep:
     cells, problems = _planned(words)
     if problems:
         raise ParameterError(f"sweep {file}", list(dict.fromkeys(problems)))
-    return Sweep(file, words.title or file.stem, words.retries, tuple(cells), content)
+    # The content is copied into the sweep's folder.
+    shown = masked(content.decode("utf-8-sig")).encode()
+    return Sweep(file, words.title or file.stem, words.retries, tuple(cells), shown)
 
 
 def systems_of(cells: Iterable[Cell]) -> set[str]:
@@ -236,6 +240,8 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
 def _cell(experiment: Experiment, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:
     values = {**shared, **own}
     checked = experiment.check(values)
+    # The headers of a file are parameters of their own.
+    values = by_reference(values)
     complete = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
     words = {name: complete[name] for name in values}
     text = json.dumps([experiment.name, words], sort_keys=True)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from perflab import credentials
 from perflab.errors import ParameterError
+from perflab.load.literals import FORMS, by_reference
 from perflab.parameters import check, did_you_mean
 from perflab.paths import runs_dir
 from perflab.recordings import REFERENCE, Run, is_reference, open_run
+from perflab.stacks.spec import load_service
 from perflab.trials.experiment import OF_THE_CALL, Experiment, RunParameters
-from perflab.trials.plan import Order
+from perflab.trials.plan import Order, RunPlan
 
 # The first line of the cell that papermill injects, and what it adds with --inject-paths.
 PAPERMILL_MARK = "# Parameters"
@@ -32,6 +36,10 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
     """
     if isinstance(given, RunParameters):
         given = {name: getattr(given, name) for name in given.model_fields_set}
+    try:
+        given = by_reference(given)
+    except ValueError as error:
+        raise ParameterError(f"experiment '{chosen.name}'", [str(error)]) from None
     references = [name for name in ("from_run", "resume") if given.get(name)]
     if not references:
         return chosen.check(given)
@@ -100,6 +108,7 @@ def _refuse_contradictions(
         f"{words.get(name, 'none recorded')!r}"
         for name in differing
         if getattr(respelled, name) != getattr(recorded, name)
+        and not credentials.stand_in(getattr(respelled, name), getattr(recorded, name))
     ]
     if problems:
         way_out = f"leave out what differs, or measure anew without {reference}"
@@ -110,11 +119,38 @@ def order_of(chosen: Experiment, checked: RunParameters) -> Order:
     """Return the order for a new run with these parameters, or for the rest of a run."""
     call: dict[str, Any] = {"runs": runs_dir(), "wait_s": checked.wait_s}
     if not checked.resume:
-        return Order(plan=chosen.plan(checked), backend=checked.backend, **call)
+        plan = chosen.plan(checked)
+        values = credentials_of(plan, f"experiment '{chosen.name}'")
+        return Order(plan=plan, backend=checked.backend, credentials=values, **call)
     run = existing(checked.resume, chosen.name, "resume")
     # The run's own parameters, with its seed.
     plan = chosen.plan(chosen.check(run.record.parameters))
+    call["credentials"] = credentials_of(plan, f"resume = {run.run_id}")
     return Order(plan=plan, backend=run.record.backend, resume=run.path, **call)
+
+
+def credentials_of(plan: RunPlan, subject: str) -> dict[str, str]:
+    """Return the values of all references of a plan and of its services, by name.
+
+    Raises ParameterError for those that have none; it names the parameters that need them.
+    """
+    nodes = {node.service for item in plan.treatments for node in item.stack.nodes}
+    described = [load_service(name).model_dump_json() for name in sorted(nodes)]
+    names = credentials.names_in("\n".join([plan.model_dump_json(), *described]))
+    values, problems = credentials.look_up(names)
+    if problems:
+        needing = [
+            f"{name} = {value!r}"
+            for name, value in plan.parameters.items()
+            if set(credentials.names_in(json.dumps(value))) - set(values)
+        ]
+        way_out = (
+            "set the variable, or give the parameter again with the value or with the name of "
+            "another variable (-H 'Authorization: env:NAME')"
+        )
+        by = f"; needed by {', '.join(needing)}" if needing else ""
+        raise ParameterError(subject, [*(f"{problem}{by}" for problem in problems), way_out])
+    return values
 
 
 def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,13 +235,18 @@ def _assigned(cell: Iterable[ast.stmt]) -> dict[str, Any]:
 
 def _refuse_lost(injected: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
     lost = [
-        f"{name} = {value!r} was given, but the notebook has {namespace[name]!r}"
+        f"{name} = {_shown(name, value)!r} was given, "
+        f"but the notebook has {_shown(name, namespace[name])!r}"
         for name, value in injected.items()
         if value is not MISSING and name in namespace and namespace[name] != value
     ]
     if lost:
         way_out = "set it in no later cell; the cell of defaults needs the tag 'parameters'"
         raise ParameterError("the notebook", [*lost, way_out])
+
+
+def _shown(name: str, value: Any) -> Any:
+    return by_reference({name: value})[name] if name in FORMS else value
 
 
 def _as_tuple(value: Any) -> Any:

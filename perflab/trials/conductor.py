@@ -16,6 +16,7 @@ from dataclasses import replace
 from io import FileIO
 from typing import TextIO
 
+from perflab import credentials
 from perflab.errors import PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock, other_users
@@ -61,7 +62,7 @@ class Conductor:
     def emit(self, event: Event) -> None:
         """Write one event; end the run where the reader is gone."""
         try:
-            self._events.write(event.model_dump_json() + "\n")
+            self._events.write(credentials.masked(event.model_dump_json()) + "\n")
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
 
@@ -283,7 +284,9 @@ def main() -> None:
     asker, events = private_streams()
     if not (line := asker.readline()):
         return
-    conductor = Conductor(Order.model_validate_json(line), asker, events)
+    order = Order.model_validate_json(line)
+    credentials.take(order.credentials)
+    conductor = Conductor(order, asker, events)
     conductor.listen()
     try:
         conductor.run()

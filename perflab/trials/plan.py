@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments import STANDARD
@@ -155,13 +155,17 @@ def _alone(treatment: Treatment) -> Treatment:
 
 
 class Order(BaseModel):
-    """The conductor's task: a new run of ``plan``, or the rest of the run ``resume``."""
+    """The conductor's task: a new run of ``plan``, or the rest of the run ``resume``.
+
+    ``credentials`` are the values of the plan's references; they go through a pipe and to no file.
+    """
 
     plan: RunPlan
     backend: str = "auto"
     runs: Path
     resume: Path | None = None
     wait_s: float = 0.0
+    credentials: Mapping[str, str] = Field(default_factory=dict, repr=False)
 
 
 # A single request has no rate, and so few have no percentile: such a trial shows nothing.

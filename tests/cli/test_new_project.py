@@ -62,7 +62,7 @@ def test_the_notebook_compares_the_last_commits_and_is_otherwise_the_labs(here: 
 def test_lines_of_gitignore_are_added_once_and_others_stay(here: Path) -> None:
     (here / ".gitignore").write_text("*.pyc\nperflab-runs/")
     new_project()
-    assert (here / ".gitignore").read_text() == "*.pyc\nperflab-runs/\nperflab-sweeps/\n"
+    assert (here / ".gitignore").read_text() == "*.pyc\nperflab-runs/\nfigures/\nperflab-sweeps/\n"
 
 
 @pytest.mark.parametrize("name", [FILE, "duel.ipynb"])

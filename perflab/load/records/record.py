@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from perflab.credentials import masked
 from perflab.errors import LoadError, ParameterError
 from perflab.host.files import OWNER, replace_file, temporary_folder, whole_file
 from perflab.load.checks.trend import MachineCounts
@@ -168,7 +169,7 @@ def merged(
     packed: Packed = {}
     for report in reports:
         for kind, status, text in report["first_errors"]:
-            first_errors.setdefault((kind, status), text)
+            first_errors.setdefault((kind, status), masked(text))
         for encoding, counts in report["packed"].items():
             packed.setdefault(encoding, Counter()).update(counts)
     stopped = next((report["stopped"] for report in reports if report["stopped"]), "")

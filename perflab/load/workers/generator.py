@@ -219,8 +219,9 @@ class Generator:
         start_ns: int,
     ) -> None:
         """Order every worker to send its part of a load and to record it in its own folder."""
+        sent = workload.model_copy(update={"request": workload.request.with_credentials()})
         order = {
-            "workload": workload.model_dump(mode="json"),
+            "workload": sent.model_dump(mode="json"),
             "url": address,
             "workers": len(self._workers),
             "allowed": list(allowed),

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Base64Bytes, BeforeValidator, Field, field_validator, model_validator
 
+from perflab.credentials import resolved
 from perflab.load.clients.streams import Format, Streaming, check_marker
 from perflab.parameters import FrozenModel
 
@@ -109,6 +110,18 @@ class Request(FrozenModel):
                 "progress_points must be 0, or at least 2: for the first byte and for the last"
             )
         return points
+
+    def with_credentials(self) -> Self:
+        """Return the request as it is sent, with the values of its references."""
+        body = self.body
+        if isinstance(body, str):
+            body = resolved(body)
+        elif isinstance(body, tuple):
+            body = tuple(map(resolved, body))
+        headers = {name: resolved(value) for name, value in self.headers.items()}
+        return self.model_copy(
+            update={"path": resolved(self.path), "headers": headers, "body": body}
+        )
 
     @property
     def bodies(self) -> tuple[bytes, ...]:

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from typing import ClassVar
 
+from perflab.credentials import masked
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Look, Observation
@@ -28,7 +29,7 @@ class _RightAnswer(Look["RightAnswer"]):
     def before(self) -> None:
         address = self.settings.target or self._local_address()
         refuse_foreign(address, self.settings.allowed)
-        template = self.scene.workload.request
+        template = self.scene.workload.request.with_credentials()
         body = str(template.body).encode() if template.body else None
         request = urllib.request.Request(
             address + template.path,
@@ -62,7 +63,8 @@ class _RightAnswer(Look["RightAnswer"]):
         return f"http://{HOST}:{running.launch.port}"
 
     def _wrong(self, why: str, text: str) -> WrongAnswer:
-        excerpt = " ".join(text.split())[:SHOWN]
+        # A credential that was cut off could not be found later.
+        excerpt = " ".join(masked(text).split())[:SHOWN]
         return WrongAnswer(
             f"variant '{self.settings.variant}' gives another answer than expected: {why}"
             + (f" ('{excerpt}')" if excerpt else " (its body is empty)")

@@ -52,6 +52,11 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         description="shell command that is run once in the files of each git variant, for example "
         "to install its packages; only with command",
     )
+    env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
+        default=(),
+        description="names of variables of your environment that variants get as well; their "
+        "values are recorded nowhere",
+    )
     health: str = Field(
         default="",
         description="path that answers 200 when a variant is ready; empty: the path of the "

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perflab import credentials
 from perflab.host.files import own_folder
 from perflab.instruments import STANDARD
 from perflab.paths import state_dir, variants_dir
@@ -40,9 +41,10 @@ git -C {repository} archive --format=tar --output="$1/.archive.tar" {commit}
 tar -xf "$1/.archive.tar" -C "$1"
 rm "$1/.archive.tar"
 cd "$1"
-{prepare}
+eval "$PERFLAB_PREPARE"
 """
 SCRIPT = "prepare.sh"
+ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
 
 def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
@@ -101,11 +103,13 @@ def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
 
 def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[dict[str, Any], str]:
     """Return the entries of the description, and the script that prepares a process."""
+    passed = {name: credentials.reference(name) for name in parameters.env}
+    variables = {"PORT": "{port}", "HOST": "{host}", **passed}
     description: dict[str, Any] = {
         "summary": variant.text,
         "command": [],
         "of_user": True,
-        "environment": {"PORT": "{port}", "HOST": "{host}"},
+        "environment": variables,
         "health": {
             "http": parameters.health or parameters.path,
             "any_status": not parameters.health,
@@ -116,20 +120,38 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
     match variant.kind:
         case "command":
             folder = str(begins_in(parameters.folder))
-            description["command"] = [*BEGIN_IN, folder, *words_of(variant.place)]
+            words = _taken_out(words_of(variant.place), variables)
+            description["command"] = [*BEGIN_IN, folder, *words]
         case "git" if parameters.command:
-            description["command"] = [*BEGIN_IN, "{artifacts}", *words_of(parameters.command)]
-            description["process"] = {"prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"]}
+            words = _taken_out(words_of(parameters.command), variables)
+            description["command"] = [*BEGIN_IN, "{artifacts}", *words]
+            description["process"] = {
+                "prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"],
+                "variables": {**passed, "PERFLAB_PREPARE": parameters.prepare},
+            }
             script = PREPARE.format(
                 repository=shlex.quote(variant.place),
                 commit=variant.commit,
-                prepare=parameters.prepare,
             )
         case "dockerfile":
             description["folder"] = variant.place
         case "image":
             description["docker"] = {"image": variant.place}
     return description, script
+
+
+def _taken_out(words: list[str], variables: dict[str, str]) -> list[str]:
+    """Return a command without the credentials that ``env`` would set; put them into variables.
+
+    The arguments of a process can be read by everybody, and its environment only by its user.
+    """
+    if words[0] != "env":
+        return words
+    rest = words[1:]
+    while rest and (match := ASSIGNED.fullmatch(rest[0])) and credentials.names_in(match[2]):
+        variables[match[1]] = match[2]
+        rest = rest[1:]
+    return ["env", *rest]
 
 
 def _value(value: Any) -> str:
@@ -168,7 +190,7 @@ def _contrast(
 def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
     variants = parameters.parsed_variants
     texts = [
-        f"{place} has changes that are not committed: no measured revision holds them"
+        f"{Path(place).name} has changes that are not committed: no measured revision holds them"
         for place in dict.fromkeys(variant.place for variant in variants if variant.kind == "git")
         if is_dirty(Path(place))
     ]

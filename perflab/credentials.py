@@ -1,0 +1,152 @@
+"""Credentials: values that are used, and never written or shown.
+
+In parameters, plans and records a credential stands as a reference, ``{env:NAME}``. Its value is
+one of the caller's environment, or one that was given as a literal and is kept here, in the memory
+of this process. Values go to other processes by pipes and environments. References are resolved
+where a request is sent and where a process is started, and nowhere before.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+REFERENCE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+USER_AND_PASSWORD = re.compile(r"(?<=://)([^\s/?#@:'\"]*):([^\s/?#'\"]+)@")
+SCHEME = re.compile(r"(?i)(?:basic|bearer|digest|token|apikey|negotiate)\s+(\S.*)")
+CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# A shorter value stands in too many words that have nothing to do with it.
+LEAST_MASKED = 4
+# A value of so many letters is masked within words, too.
+LEAST_WITHIN_WORDS = 8
+_kept: dict[str, str] = {}
+# The values that were given or looked up in this process, with the names that are shown for them.
+_known: dict[str, str] = {}
+
+
+def reference(name: str) -> str:
+    """Return the reference to a variable."""
+    return f"{{env:{name}}}"
+
+
+def keep(value: str, name: str) -> str:
+    """Keep a literal in memory, and return the reference that stands for it from now on.
+
+    It is named by its place, such as a header; another value of that name gets a number.
+    """
+    stem = re.sub(r"\W+", "_", name).strip("_").upper()
+    stem = f"_{stem}" if not stem or stem[0].isdigit() else stem
+    chosen, number = stem, 1
+    while _value_of(chosen) not in (None, value):
+        number += 1
+        chosen = f"{stem}_{number}"
+    _kept[chosen] = _known_as(value, chosen)
+    return reference(chosen)
+
+
+def take(values: Mapping[str, str]) -> None:
+    """Keep the values that another process has looked up, by name."""
+    for name, value in values.items():
+        _kept[name] = _known_as(value, name)
+
+
+def kept() -> dict[str, str]:
+    """Return the literals that this process keeps, by name."""
+    return dict(_kept)
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names of the references in a text."""
+    return list(dict.fromkeys(REFERENCE.findall(text)))
+
+
+def look_up(names: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the values of references by name, and a clause for each that cannot be used."""
+    values, problems = {}, []
+    for name in names:
+        value = _value_of(name)
+        if value is None:
+            problems.append(f"the environment variable {name} is not set")
+        elif CONTROLS.search(value):
+            problems.append(f"the environment variable {name} holds a line break or a control")
+        else:
+            values[name] = _known_as(value, name)
+    return values, problems
+
+
+def resolved(text: str) -> str:
+    """Return a text with the values of its references; one without a value stays."""
+
+    def value(match: re.Match[str]) -> str:
+        found = _value_of(match[1])
+        return match[0] if found is None else _known_as(found, match[1])
+
+    return REFERENCE.sub(value, text)
+
+
+def stand_in(given: Any, recorded: Any) -> bool:
+    """Return whether values differ only in the names of references.
+
+    Then the recorded names stand for the values of the given ones from now on.
+    """
+    texts = json.dumps(given, default=str), json.dumps(recorded, default=str)
+    first, second = (REFERENCE.sub("{env:}", text) for text in texts)
+    if first != second:
+        return False
+    pairs = zip(*(REFERENCE.findall(text) for text in (texts[1], texts[0])), strict=True)
+    take({old: value for old, new in pairs if (value := _value_of(new)) is not None})
+    return True
+
+
+def masked(text: str) -> str:
+    """Return a text in which references stand for all values that this process knows."""
+    for value in sorted(_known, key=len, reverse=True):
+        if len(value) >= LEAST_WITHIN_WORDS:
+            text = text.replace(value, reference(_known[value]))
+        elif value in text:
+            whole = rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])"
+            text = re.sub(whole, reference(_known[value]), text)
+    return text
+
+
+def _value_of(name: str) -> str | None:
+    return _kept.get(name, os.environ.get(name))
+
+
+def _known_as(value: str, name: str) -> str:
+    """Note a value with all of its forms, and return it."""
+    for form in {value, *_forms(value)}:
+        if len(form) >= LEAST_MASKED:
+            _known.setdefault(form, name)
+    return value
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield the secret parts of a value, and other spellings of them."""
+    parts = [value]
+    if scheme := SCHEME.fullmatch(value):
+        parts.append(scheme[1])
+        try:
+            decoded = base64.b64decode(scheme[1], validate=True).decode()
+            parts += [decoded, decoded.partition(":")[2]]
+        except (binascii.Error, UnicodeDecodeError):
+            pass
+    parts += [password for _, password in USER_AND_PASSWORD.findall(value)]
+    if re.match(r"[\w.-]+=", value):
+        # A cookie: names and values.
+        pairs = [pair.partition("=")[2].strip() for pair in value.split(";")]
+        parts += [text for text in pairs if len(text) >= LEAST_WITHIN_WORDS]
+    for part in parts:
+        yield part
+        yield from (quote(part, safe=""), unquote(part), json.dumps(part)[1:-1])
+        try:
+            yield "".join(shlex.split(part))
+        except ValueError:
+            continue

@@ -1,0 +1,224 @@
+"""Finds credentials that are given as literals, and leaves references to them in their places.
+
+All that is behind this door, such as parameters, plans and records, holds references only.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perflab.credentials import REFERENCE, USER_AND_PASSWORD, keep, reference
+
+# Of headers and variables of the environment, without regard to case and with "_" for "-".
+NAMES = re.compile(
+    r"password|passwd|passphrase|token|secret|key|credential|cookie|authorization"
+    r"|(?:^|_)(?:auth|pass|session|session_?id)$|_pwd$"
+)
+# Of queries, options and bodies, where "key" alone is seldom a secret and "max_tokens" is none.
+NARROW_NAMES = re.compile(
+    r"(?:password|passwd|passphrase|token|secret|(?:api|access|auth|secret|private)_?key)$"
+    r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credential)$"
+)
+WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
+PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
+QUERY = re.compile(r"([?&;])([^=&;#\s]+)=([^&;#\s]+)")
+MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*")((?:\\.|[^"\\])+)(?=")')
+FIELD = re.compile(r"(^|&)([^=&\s]+)=([^&\s]+)")
+ASSIGNMENT = re.compile(
+    r"""(?<![\w.-])(-{0,2}([A-Za-z_][\w.-]*)=)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&])+)"""
+)
+OPTION = re.compile(r"--?([A-Za-z][\w-]*)")
+BARE = re.compile(r"[\w@%+=:,./{}-]+")
+SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+class Names:
+    """Which names are those of credentials; ``met`` collects all names that were asked about."""
+
+    def __init__(self, more: Sequence[str] = ()) -> None:
+        self._more = {_plain(name) for name in more}
+        self.met: set[str] = set()
+
+    def has(self, name: str, pattern: re.Pattern[str] = NAMES) -> bool:
+        """Return whether a name is that of a credential."""
+        plain = _plain(name)
+        self.met.add(plain)
+        return plain in self._more or bool(pattern.search(plain))
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
+
+
+def header(text: str, names: Names) -> str:
+    """Return ``Name: value``; ``env:NAME`` as a value is a reference."""
+    name, colon, rest = text.partition(":")
+    value = rest.strip()
+    is_one = names.has(name) or WHOLE_REFERENCE.fullmatch(value)
+    return f"{name}: {_kept(value, name)}" if colon and value and is_one else text
+
+
+def target(text: str, names: Names) -> str:
+    """Return an address or a path; its query may hold credentials."""
+
+    def member(match: re.Match[str]) -> str:
+        is_one = names.has(match[2], NARROW_NAMES)
+        return f"{match[1]}{match[2]}={_kept(match[3], match[2])}" if is_one else match[0]
+
+    return QUERY.sub(member, _without_passwords(text))
+
+
+def body(text: str, names: Names) -> str:
+    """Return a body; members of JSON and fields of forms may be credentials."""
+
+    def member(match: re.Match[str]) -> str:
+        is_one = names.has(match[2], NARROW_NAMES)
+        return f"{match[1]}{_kept(match[3], match[2])}" if is_one else match[0]
+
+    def form_field(match: re.Match[str]) -> str:
+        is_one = names.has(match[2], NARROW_NAMES)
+        return f"{match[1]}{match[2]}={_kept(match[3], match[2])}" if is_one else match[0]
+
+    is_form = re.match(r"[\w.%+-]+=", text)
+    return FIELD.sub(form_field, text) if is_form else MEMBER.sub(member, text)
+
+
+def command(text: str, names: Names) -> str:
+    """Return a command that runs without a shell: ``NAME=value``, ``--name value``, addresses."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return shell(text, names)
+    pairs = zip(words, ["", *words], strict=False)
+    changed = [_word(word, before, names) for word, before in pairs]
+    if changed == words:
+        return text
+    return " ".join(word if BARE.fullmatch(word) else shlex.quote(word) for word in changed)
+
+
+def _word(word: str, before: str, names: Names) -> str:
+    if any(map(str.isspace, word)) and not OPTION.fullmatch(before):
+        name, equals, _ = word.partition("=")
+        if not (equals and re.fullmatch(r"-{0,2}[A-Za-z_][\w.-]*", name)):
+            return shell(word, names)
+    name, equals, value = word.partition("=")
+    stem = name.lstrip("-")
+    if equals and SECRET_NAME.fullmatch(stem):
+        pattern = NARROW_NAMES if name.startswith("-") else NAMES
+        has_password = USER_AND_PASSWORD.search(value) and not PLACEHOLDER.search(value)
+        if value and (names.has(stem, pattern) or has_password):
+            return f"{name}={_kept_around_placeholders(value, stem)}"
+    option = OPTION.fullmatch(before)
+    if option and not word.startswith("-") and names.has(option[1], NARROW_NAMES):
+        return _kept_around_placeholders(word, option[1])
+    return _without_passwords(word)
+
+
+def shell(text: str, names: Names) -> str:
+    """Return a text for a shell: its assignments, and addresses with a password."""
+
+    def assigned(match: re.Match[str]) -> str:
+        pattern = NARROW_NAMES if match[1].startswith("-") else NAMES
+        is_one = names.has(match[2], pattern) and not match[3].strip("\"'").startswith("$")
+        return match[1] + _kept_around_placeholders(match[3], match[2]) if is_one else match[0]
+
+    return _without_passwords(ASSIGNMENT.sub(assigned, text))
+
+
+def variant(text: str, names: Names) -> str:
+    """Return a variant, ``NAME=KIND:WHAT``."""
+    name, equals, rest = text.partition("=")
+    kind, colon, place = rest.partition(":")
+    forms = {"command": command, "url": target}
+    form = forms.get(kind, lambda text, _: _without_passwords(text))
+    return f"{name}{equals}{kind}{colon}{form(place, names)}"
+
+
+def _kept(value: str, name: str) -> str:
+    """Return a reference to a value; one that has a reference already stays."""
+    if whole := WHOLE_REFERENCE.fullmatch(value):
+        return f"{whole[1] or ''}{reference(whole[2])}"
+    return value if REFERENCE.search(value) else keep(value, name)
+
+
+def _kept_around_placeholders(value: str, name: str) -> str:
+    """Return a value by reference, but for its placeholders, which are filled later."""
+    parts = PLACEHOLDER.split(value)
+    return "".join(
+        part if number % 2 or not part else _kept(part, name) for number, part in enumerate(parts)
+    )
+
+
+def _without_passwords(text: str) -> str:
+    def kept_back(match: re.Match[str]) -> str:
+        if REFERENCE.fullmatch(match[2]):
+            return match[0]
+        return f"{match[1]}:{keep(match[2], 'URL_PASSWORD')}@"
+
+    return USER_AND_PASSWORD.sub(kept_back, text)
+
+
+Form = Callable[[str, Names], str]
+# The parameters that may hold credentials.
+FORMS: Mapping[str, Form] = {
+    "headers": header, "variants": variant, "command": command, "prepare": shell, "path": target,
+    "url": target, "health": target, "body": body,
+}  # fmt: skip
+
+
+def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters whose credentials are references, and the headers of ``header_file``.
+
+    Text that is not yet split into a list stays as it is. Raises ValueError for a header file that
+    cannot be read, and for an entry of ``secret`` that is no name in these parameters.
+    """
+    changed = dict(values)
+    more = _listed(values.get("secret"))
+    names = Names(more)
+    if file := changed.get("header_file"):
+        headers = [*_listed(changed.get("headers")), *_of_file(Path(str(file)))]
+        changed |= {"header_file": "", "headers": headers}
+    for parameter, form in FORMS.items():
+        value = changed.get(parameter)
+        if isinstance(value, str) and parameter not in ("headers", "variants"):
+            changed[parameter] = form(value, names)
+        elif isinstance(value, list | tuple):
+            changed[parameter] = [
+                form(item, names) if isinstance(item, str) else item for item in value
+            ]
+    names.met |= {_plain(str(name)) for name in _listed(values.get("env"))}
+    for number, name in enumerate(more, start=1):
+        if _plain(name) not in names.met:
+            raise ValueError(
+                f"secret: entry {number} is not the name of a header, a variable, an option or a "
+                "query parameter that is given; it takes names, and no values"
+            )
+    return changed
+
+
+def _listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) and value else [*map(str, value or ())]
+
+
+def _of_file(file: Path) -> list[str]:
+    """Return the headers of a file, all by reference."""
+    try:
+        lines = file.expanduser().read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or "is no text in UTF-8"
+        raise ValueError(f"header_file {file.name}: {problem}") from None
+    headers = []
+    for number, line in enumerate(lines, start=1):
+        name, colon, value = line.partition(":")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not (colon and name.strip() and value.strip()):
+            raise ValueError(
+                f"header_file {file.name}, line {number}: it is not like 'Name: value'"
+            )
+        headers.append(f"{name.strip()}: {_kept(value.strip(), name)}")
+    return headers

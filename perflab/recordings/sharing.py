@@ -1,0 +1,69 @@
+"""A run's words for documents and figures: names stand in the places of this machine's folders.
+
+The record itself keeps absolute paths, by which a run is resumed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from perflab.paths import project_root, state_dir
+from perflab.recordings.schema import RunRecord
+
+# The place of a variant, in the parameters of a run.
+_PLACE = re.compile(r"=(?:git|dockerfile):(/[^@]+)")
+# Places of people, and temporary ones, on any machine that may have measured the run.
+_ELSEWHERE = re.compile(
+    r"(?<![\w./~>-])/(?:home|Users|root|tmp|var|srv|opt|mnt|media|private|usr/local)"
+    r"(?:/[^\s/'\"`|,;:()<>]+)*/([^\s/'\"`|,;:()<>@]+)"
+)
+
+
+def folder_of(record: RunRecord) -> str:
+    """Return the name of the folder in which a run's own services lie; empty without one."""
+    return Path(str(record.parameters.get("folder") or "")).name
+
+
+def without_paths(record: RunRecord, text: str, folder: str = "") -> str:
+    """Return a text with names in the places of folders; ``folder`` stands for the run's own."""
+    for place, name in sorted(_places(record, folder), key=lambda pair: -len(pair[0])):
+        whole = rf"(?<![\w./~-]){re.escape(place)}(?![\w-])"
+        text = re.sub(whole, name.replace("\\", r"\\"), text)
+    return _ELSEWHERE.sub(lambda match: match[1], text)
+
+
+def shared_parameters(record: RunRecord, folder: str = "") -> dict[str, Any]:
+    """Return the parameters of a run without paths of the machine."""
+    words = json.dumps(dict(record.parameters), default=str, ensure_ascii=False)
+    shared: dict[str, Any] = json.loads(without_paths(record, words, folder))
+    return shared
+
+
+def _places(record: RunRecord, folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the folders that this machine or the run knows, with their names."""
+    own = str(record.parameters.get("folder") or "")
+    known = [
+        *(match for text in _texts(record.parameters) for match in _PLACE.findall(text)),
+        str(record.environment.get("prefix") or ""), str(project_root()), str(state_dir()),
+        str(Path.cwd()), str(Path.home()), tempfile.gettempdir(),
+    ]  # fmt: skip
+    for place in dict.fromkeys(known):
+        if len(Path(place).parts) > 1 and place != own:
+            yield place, "~" if place == str(Path.home()) else Path(place).name
+    if len(Path(own).parts) > 1:
+        yield own, folder or Path(own).name
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = [*value.values()]
+    for item in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list | tuple | dict):
+            yield from _texts(item)

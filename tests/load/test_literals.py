@@ -1,0 +1,143 @@
+"""Credentials that are given as literals become references before anything else reads them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perflab import credentials
+from perflab.cli.repeating import repeatable
+from perflab.credentials import resolved
+from perflab.errors import ParameterError
+from perflab.load.literals import Names, body, by_reference, command, header, shell, target, variant
+from perflab.load.options import LoadOptions
+
+SECRET = "h8!x-Qq"
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "_kept", {})
+    monkeypatch.setattr(credentials, "_known", {})
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        *((header, f"{name}: {SECRET}") for name in (
+            "Authorization", "proxy-authorization", "COOKIE", "Set-Cookie", "X-Api-Key",
+            "X-Token", "X-Client-Secret", "X-Password", "X-Auth", "X-Session-Id",
+        )),
+        *((command, f"env {name}={SECRET} python app.py {{port}}") for name in (
+            "DB_PASSWORD", "MYSQL_PASSWD", "GITHUB_TOKEN", "SECRET_KEY_BASE", "AWS_KEY", "DB_PASS",
+            "db_pwd", "REDIS_AUTH",
+        )),
+        (command, f"python app.py --password {SECRET} --port {{port}}"),
+        (command, f"python app.py --api-key={SECRET}"),
+        (command, f"env DATABASE_URL=postgres://app:{SECRET}@db/x python app.py"),
+        (command, f"env DATABASE_URL=postgres://app:{SECRET}@{{host}}/x python app.py"),
+        (command, f"python app.py postgres://app:{SECRET}@db/x"),
+        (command, f"sh -c 'DB_PASSWORD={SECRET} exec python app.py'"),
+        (shell, f"pip install --index-url https://me:{SECRET}@host/simple x"),
+        (shell, f"NPM_TOKEN={SECRET} npm ci && true"),
+        (target, f"/items?token={SECRET}&page=2"),
+        (target, f"/items?page=2&X-Amz-Signature={SECRET}"),
+        (target, f"http://me:{SECRET}@127.0.0.1:8000/"),
+        (body, json.dumps({"user": "me", "password": SECRET})),
+        (body, f"user=me&password={SECRET}"),
+        (variant, f"new=command:env DB_PASSWORD={SECRET} python app.py"),
+        (variant, f"new=url:http://me:{SECRET}@127.0.0.1:8000"),
+    ],
+)  # fmt: skip
+def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, text) -> None:
+    shown = form(text, Names())
+    assert SECRET not in shown
+    assert "{env:" in shown
+    assert resolved(shown).replace("'", "") == text.replace("'", "")
+    assert form(shown, Names()) == shown
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (header, "Accept: text/html"), (header, "X-Author: me"),
+        (command, "python app.py --max-tokens 100 --port {port}"), (command, "env A=1 PWD=/x app"),
+        (command, "python  app.py   'a b'"), (target, "/get?key=5&page=2"),
+        (variant, "token=command:python app.py"), (variant, "key=git:.@HEAD"),
+        (body, '{"text": "hello"}'), (shell, "make && TOKEN=$TOKEN ./build"),
+    ],
+)  # fmt: skip
+def test_all_else_stays_as_it_is(form, text) -> None:
+    assert form(text, Names()) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("Authorization: env:API_TOKEN", "Authorization: {env:API_TOKEN}"),
+        ("Authorization: Bearer env:API_TOKEN", "Authorization: Bearer {env:API_TOKEN}"),
+        ("X-Visitor: env:VISITOR", "X-Visitor: {env:VISITOR}"),
+    ],
+)
+def test_a_header_takes_its_value_from_a_variable(given: str, shown: str) -> None:
+    assert header(given, Names()) == shown
+
+
+def test_a_name_that_the_user_calls_secret_is_one() -> None:
+    given = {"headers": [f"X-Visitor: {SECRET}"], "secret": ["x-visitor"]}
+    assert SECRET not in str(by_reference(given))
+
+
+def test_a_value_in_the_list_of_secret_names_is_refused_and_not_shown() -> None:
+    with pytest.raises(ParameterError) as caught:
+        LoadOptions.of({"url": "http://127.0.0.1:1/", "users": 1, "secret": ["hunter2"]})
+    assert "secret: entry 1" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_headers_of_a_file_are_sent_and_no_value_of_it_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "headers.txt"
+    file.write_text(f"# ours\nX-Visitor: {SECRET}\n\n")
+    options = LoadOptions.of(
+        {"url": "http://127.0.0.1:1/", "users": 1, "header_file": str(file), "headers": ["A: 1"]}
+    )
+    assert SECRET not in options.model_dump_json()
+    request = options.workload().request
+    assert SECRET not in request.model_dump_json()
+    assert request.with_credentials().headers == {"A": "1", "X-Visitor": SECRET}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("no colon", "line 1"), (None, "No such file"), ("A:", "line 1")]
+)
+def test_a_header_file_that_cannot_be_used_stops_the_load(
+    tmp_path: Path, text: str | None, problem: str
+) -> None:
+    file = tmp_path / "headers.txt"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ParameterError, match=problem):
+        LoadOptions.of({"url": "http://127.0.0.1:1/", "users": 1, "header_file": str(file)})
+
+
+def test_a_load_whose_variable_is_missing_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ABSENT_HERE", raising=False)
+    options = LoadOptions.of(
+        {"url": "http://127.0.0.1:1/", "users": 1, "headers": ["Authorization: env:ABSENT_HERE"]}
+    )
+    with pytest.raises(ParameterError, match="ABSENT_HERE is not set"):
+        options.workload()
+
+
+def test_a_command_line_is_repeated_with_references() -> None:
+    words = [
+        "duel", "-H", f"Authorization: Bearer {SECRET}", f"--header=Cookie: {SECRET}1",
+        f"-HX-Token: {SECRET}2", f"--variant=a=command:env DB_PASSWORD={SECRET}3 app",
+        "--path", f"/?token={SECRET}4", "--users", "4",
+    ]  # fmt: skip
+    shown = repeatable(words, {})
+    assert SECRET not in " ".join(shown)
+    assert [shown[0], *shown[-2:]] == ["duel", "--users", "4"]
+    assert shown[2] == "Authorization: {env:AUTHORIZATION}"
