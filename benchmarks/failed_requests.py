@@ -1,7 +1,7 @@
 """What comparisons say of rare failures, of times with failures and of refused trials, simulated.
 
 Prints three tables; ``benchmarks/results/failed_requests.txt`` has them. "Before" is the interval
-of the blocks alone (failures), the refusal of every trial with more than 1% of failures (times), and
+of the blocks alone (failures), the refusal of trials with more than 1% of failures (times), and
 the answer of the valid trials alone (refused trials). The same seed gives the same tables.
 """
 

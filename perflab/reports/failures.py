@@ -37,7 +37,8 @@ def is_open(finding: Finding) -> bool:
     blocks = effect.blocks
     if blocks is None or effect.bound:
         return False
-    return float(np.median(blocks.high - blocks.low)) > math.log1p(MARGIN)
+    # Ends so far apart do not fit into the margin, however many blocks there are.
+    return float(np.median(blocks.high - blocks.low)) > 2 * math.log1p(MARGIN)
 
 
 def caveats(finding: Finding) -> Iterator[str]:
