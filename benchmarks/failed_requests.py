@@ -114,7 +114,7 @@ def times_table(random: np.random.Generator, sets: int) -> pd.DataFrame:
             words = (Kind.DIFFERENT, Kind.EQUIVALENT, Kind.UNDECIDED, "not compared")
             rows.append(
                 [
-                    name, response, "compared" if new[0] <= 0.01 else "12 of 12 trials refused",
+                    name, response, "compared" if new[0] <= 0.01 else "every trial refused",
                     *(f"{said[word] / sets:.0%}" for word in words),
                     f"{held / compared:.0%}" if compared else "–",
                 ]
