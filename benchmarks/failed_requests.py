@@ -156,9 +156,8 @@ def main() -> None:
     print(f"Seed {given.seed}, {given.sets} runs of {BLOCKS} blocks a row.\n")
     print(f"Difference of the shares of failures, {BLOCKS} x {REQUESTS:,} requests a side:\n")
     print(shares_table(random, given.sets).to_string(index=False), "\n")
-    print(
-        f"Times of sides that fail alike (1 s time-out, 2 ms usual, {given.sets // 8} runs a row):\n"
-    )
+    of_times = given.sets // 8
+    print(f"Times of sides that fail alike (1 s time-out, 2 ms usual, {of_times} runs a row):\n")
     print(times_table(random, given.sets // 8).to_string(index=False), "\n")
     print("The slow trials of one side are refused:\n")
     print(refused_table(random, given.sets).to_string(index=False))
