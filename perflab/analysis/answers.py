@@ -87,6 +87,8 @@ def answer_to(question: str, findings: Sequence[Finding]) -> Answer:
     for finding in findings:
         by_word.setdefault(_word(finding), []).append(finding)
     text = "; ".join(_told(word, answered) for word, answered in by_word.items())
+    refused = dict.fromkeys(filter(None, map(refused_words, findings)))
+    text = "; ".join([text, *list(refused)[:1]])
     blocks = max(map(_blocks_needed, by_word.get(NOT_DECIDED, [])), default=0)
     return Answer(question, text, _study(findings), blocks, tuple(findings))
 
@@ -161,6 +163,26 @@ def _effect_words(finding: Finding) -> str:
     else:
         words = difference_words(effect, finding.response.unit)
     return f"{words} {subject}".rstrip()
+
+
+def refused_words(finding: Finding) -> str:
+    """Return the refused trials of which one side has more, and the effect with them; or nothing.
+
+    The effect stands beside the one of the valid trials, which it may contradict.
+    """
+    refused = finding.refused
+    if refused is None:
+        return ""
+    if refused.effect is None:
+        return f"{refused.text}, and have no value of this"
+    is_ratio = finding.contrast.scale == "ratio"
+    words = (
+        ratio_words(refused.effect)
+        if is_ratio
+        else difference_words(refused.effect, finding.response.unit)
+    )
+    but = f" but {refused.without} without a value" if refused.without else ""
+    return f"{refused.text}: {words} with them{but}"
 
 
 def ratio_words(effect: Effect) -> str:

@@ -111,6 +111,7 @@ def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> E
     value = known.fillna(at_least)
     less = rows.get(WITHOUT_CLIENT, known).fillna(value)
     most = rows.get(at_most_column(response), missing).astype(float).fillna(value)
-    least = rows.get(lower_end_column(response), missing).astype(float).fillna(value)
+    # The client may have added to the lower end what it added to the value.
+    least = rows.get(lower_end_column(response), missing).astype(float) * (less / value)
     low, high = pd.concat([value, less, least], axis=1).min(axis=1), most.where(most >= less, less)
     return Ends(low - step / 2, high.where(~is_cut, np.inf) + step / 2, value, step)

@@ -38,6 +38,8 @@ from perflab.statistics.families import (
 )
 
 MARGIN = 0.03
+# The difference of two shares of failures that does not matter: 0.1 percentage points.
+MARGIN_OF_SHARES = 0.001
 PEEKING = 0.20
 PEEKING_NOTE = (
     "Do not add blocks until you like the result: that raises false alarms from 5% to about "

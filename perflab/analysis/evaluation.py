@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,7 +14,9 @@ import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.decision import Decision, decide
+from perflab.analysis.failed_requests import counts_of, has_counts, refuse_unlike
 from perflab.analysis.noise import noise_flags
+from perflab.analysis.refused_trials import Refused, unequal
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge
@@ -22,6 +25,7 @@ from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
 from perflab.statistics.comparison import SMALLEST_N, Effect, effect_within
 from perflab.statistics.families import Corrected, corrected
+from perflab.statistics.shares import difference_of_shares
 
 # The end of a claim on one of several percentiles: ``(p90)``, ``(p99 of what is sent late)``.
 PERCENTILE = re.compile(r" \((p\d+)\b( of [^();]*)?[^()]*\)$")
@@ -46,7 +50,8 @@ class Finding:
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
-    both sides (:mod:`perflab.analysis.blocks`).
+    both sides (:mod:`perflab.analysis.blocks`). ``refused`` are the refused trials, where one side
+    has more of them.
     """
 
     contrast: Contrast
@@ -66,6 +71,7 @@ class Finding:
     drifts: tuple[float, ...] = ()
     scope: str = ""
     if_alike: Effect | None = None
+    refused: Refused | None = None
 
 
 # A run is a snapshot, so its findings are computed once.
@@ -162,8 +168,8 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
         ends, if_alike = ends_of(run, contrast, trials)
-        rule = run.record.until_decided
-        effect = effect_within(ends, contrast.scale, rule)
+        refuse_unlike(run, contrast, trials)
+        effect, rule = _effect(run, contrast, trials), run.record.until_decided
     except AnalysisError as error:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
@@ -179,7 +185,19 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         left_out=len(ends.low) - len(by_block),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
         if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
+        refused=unequal(run, contrast, trials, partial(_effect, run, contrast)),
     )
+
+
+def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:
+    """Return the effect of a contrast in some trials, by block."""
+    rule = run.record.until_decided
+    if has_counts(contrast, trials):
+        new, old = (
+            counts_of(run, side, trials) for side in (contrast.numerator, contrast.denominator)
+        )
+        return difference_of_shares(new, old, rule)
+    return effect_within(ends_of(run, contrast, trials)[0], contrast.scale, rule)
 
 
 def _drifts(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perflab.analysis.answers import refused_words
 from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.verdict import Outcome, Verdict, Way
@@ -28,11 +29,15 @@ def decision_text(finding: Finding) -> str:
 
 
 def left_out(finding: Finding) -> str:
-    """Return how many blocks have no number and why, or why there is no effect; or nothing."""
+    """Return how many blocks have no number and why, or why there is no effect; or nothing.
+
+    Where one side has more refused trials, the effect with them follows.
+    """
     if finding.effect is None or not finding.left_out:
-        return finding.absent
+        return "; ".join(filter(None, [finding.absent, refused_words(finding)]))
     why = f": {finding.absent}" if finding.absent else ""
-    return f"{counted(finding.left_out, 'block')} left out{why}"
+    blocks = f"{counted(finding.left_out, 'block')} left out{why}"
+    return "; ".join(filter(None, [blocks, refused_words(finding)]))
 
 
 def scope_words(finding: Finding) -> str:
@@ -96,8 +101,8 @@ def adjusted_words(claims: int) -> str:
 
 def _remarks(finding: Finding) -> list[str]:
     remarks = [finding.verdict.reason, *filter(None, [scope_words(finding)])]
-    if finding.left_out:
-        remarks.append(left_out(finding))
+    if words := left_out(finding):
+        remarks.append(words)
     if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:
         # The reason of a verdict on a direction already says what is missing.
         judged = finding.verdict.direction is not None and finding.decision.missing

@@ -83,7 +83,9 @@ def command(
     body: Annotated[str, _option("body, or @FILE of text", LOAD)] = "",
     connection: Annotated[str, _option("keep-alive or per-request", LOAD)] = "",
     timeout: Annotated[float | None, _option("seconds a request may take (10)", LOAD)] = None,
-    expect_status: Annotated[int | None, _option("other statuses are failures", LOAD)] = None,
+    expect_status: Annotated[
+        str, _option("other statuses are failures (200); several: 201,409", LOAD)
+    ] = "",
     expect_body: Annotated[str, _option("must occur in every body", LOAD)] = "",
     duration: Annotated[
         float | None, _option("seconds of each trial (3)", LOAD, "--duration", "-d")
@@ -241,13 +243,14 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
 def _print(run: Run, pairs: list[Pair]) -> None:
     """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
     from perflab.analysis.noise import doubt
-    from perflab.reports.duels import answer, notes, other_answers, result_table
+    from perflab.reports.duels import answer_lines, notes, other_answers, result_table
 
     console = make_console()
     for sentence in other_answers(run):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for pair in pairs:
-        console.print(Text(answer(pair, len(pairs) == 1), "bold"), soft_wrap=True)
+        for line in answer_lines(pair, len(pairs) == 1):
+            console.print(Text(line, "bold"), soft_wrap=True)
     if why := doubt(run):
         console.print(f"DOUBTFUL: {why}", markup=False, highlight=False)
     if any(finding.effect for pair in pairs for finding in pair.findings.values()):

@@ -16,8 +16,9 @@ from perflab.load.checks.failures import around_stop
 from perflab.load.checks.selfcheck import only_waits
 from perflab.load.checks.times import NEVER, Number, times_of
 from perflab.load.checks.trend import OF_LOAD, drifts, response_trend
+from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.result import LoadResult
-from perflab.load.workload import OpenLoop, Scripted, Workload
+from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
 from perflab.recordings.responses import (
@@ -49,6 +50,7 @@ class Requests(Instrument):
     def observe(self, load: Load) -> Observation:
         """Return the columns, and a reason where an open loop's queue grows."""
         columns = request_columns(load.result)
+        columns |= throughput_ends(columns, load)
         if only_waits(load.workload, load.result):
             columns |= throughput_without(columns)
         columns |= {drift_column(name): drift for name, drift in drifts(load.result).items()}
@@ -70,7 +72,8 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     ms, of which up to ``_client_ms`` may be the client's own. They are NaN where requests that were
     cut off could move them (``_at_least_ms`` is then a lower bound, without the client's own time).
     Throughput of slices has a lower end where requests were under way in pauses of the service: it
-    may have worked for them then. Connection wait is from *started* to *sent*.
+    may have worked for them then. Requests that failed would have taken between no time and the
+    time-out, and times have both ends. Connection wait is from *started* to *sent*.
     """
     response = times_of(result).numbers(OF_TRIALS)
     service = times_of(result, "sent_ns").numbers(OF_TRIALS)
@@ -96,6 +99,33 @@ def _least_throughput(result: LoadResult) -> dict[str, float]:
     return {lower_end_column("throughput_rps"): least_rps} if is_lower else {}
 
 
+def throughput_ends(columns: Mapping[str, float], load: Load) -> dict[str, float]:
+    """Return the ends of the throughput where requests failed; nothing where none did.
+
+    In a closed loop the users have time for more requests where some fail at once, and for fewer
+    where some fail late. By Little's law the throughput would have been the number of users over
+    the mean cycle in which what failed takes no time, or its time-out. In an open loop it is
+    between that of the successes and that of all requests.
+    """
+    result, arrivals = load.result, load.workload.arrivals
+    errors = result.measured(lambda rows: rows["error"])
+    has_failed = ~np.isin(errors, (0, *CENSORED_CODES))
+    failed, rate = int(has_failed.sum()), columns["throughput_rps"]
+    if not failed or not rate > 0:
+        return {}
+    least, most = rate, rate * len(errors) / int((errors == 0).sum())
+    if not isinstance(arrivals, OpenLoop):
+        think_ns = arrivals.think_time_s * 1e9 if isinstance(arrivals, ClosedLoop) else 0.0
+        took_ns = result.measured(lambda rows: rows["done_ns"] - rows["planned_ns"])
+        others_ns = float(took_ns[~has_failed].sum()) + think_ns * len(errors)
+        busy_ns = most * (others_ns + float(took_ns[has_failed].sum()))
+        longest_ns = others_ns + failed * load.workload.timeout_s * 1e9
+        least, most = min(rate, busy_ns / longest_ns), busy_ns / others_ns
+    lower_end = lower_end_column("throughput_rps")
+    least = min(least, columns.get(lower_end, least))
+    return {lower_end: least, at_most_column("throughput_rps"): most}
+
+
 def throughput_without(columns: Mapping[str, float]) -> dict[str, float]:
     """Return what the client kept back of the throughput of users who only wait, below 0.
 
@@ -116,6 +146,7 @@ def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
 
     The bounds are of times that cut-off requests could move. Where these, or pauses of the service,
     move a time by up to 5%, it has a value, the lower end, and the upper one in ``_at_most_ms``.
+    Where requests failed, the value is of the successes, with both ends beside it.
     """
     values = {name: number.value for name, number in numbers.items()}
     values |= {client_column(name): number.client_ms for name, number in numbers.items()}
@@ -123,6 +154,11 @@ def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
         at_most_column(name): number.high
         for name, number in numbers.items()
         if number.low < number.high and not math.isnan(number.value)
+    }
+    values |= {
+        lower_end_column(name): number.low
+        for name, number in numbers.items()
+        if number.low < number.value
     }
     return values | {
         at_least_column(name): number.at_least

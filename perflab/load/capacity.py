@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from perflab.errors import LoadError
 from perflab.load import report
-from perflab.load.checks.failures import MAX_ERROR_SHARE
 from perflab.load.checks.selfcheck import check
 from perflab.load.checks.trend import CLIENT_TIME
 from perflab.load.records.result import LoadResult
@@ -26,6 +25,7 @@ LONGEST_PROBE_S = 60.0
 MIN_SHARE_OF_OFFERED = 0.97
 MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
+MOST_FAILED = 0.01
 # A stall of the machine spoils one probe of a level, a limit of the client spoils all.
 MOST_SPOILT = 3
 
@@ -231,7 +231,7 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
                 f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
                 "make the probes longer (--duration), or begin higher"
             )
-    if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
+    if shown["requests"] and shown["errors"] > MOST_FAILED * shown["requests"]:
         missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
     growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
     grown_ms = growth * shown["duration_s"]

@@ -16,6 +16,7 @@ from perflab import credentials
 from perflab.errors import ParameterError, TargetRefused
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.literals import SECRET_NAME, by_reference
+from perflab.load.workload.request import Statuses
 from perflab.load.workload.workload import Objective
 from perflab.parameters import Parameters, Whole, did_you_mean
 
@@ -54,6 +55,10 @@ def option(default: Any, text: str, panel: str, *names: str, **limits: Any) -> A
     return Field(default=default, description=text, json_schema_extra=extra, **limits)
 
 
+def _all(statuses: int | tuple[int, ...]) -> tuple[int, ...]:
+    return statuses if isinstance(statuses, tuple) else (statuses,)
+
+
 def _header(text: str) -> str:
     """Return the text of a header; the error shows no value, which may be a secret."""
     if ":" not in text:
@@ -81,7 +86,9 @@ class LoadParameters(Parameters):
         (), "name of a header or parameter whose value is a secret; repeatable", REQUEST
     )
     body: str = option("", "body of the request", REQUEST)
-    expect_status: int = option(200, "another status is a failure (200)", REQUEST, ge=100, le=599)
+    expect_status: Statuses = option(
+        "200", "another status is a failure (200); several: 201,409", REQUEST, validate_default=True
+    )
     expect_body: str = option("", "must occur in the body of every answer", REQUEST)
     connection: Literal["keep-alive", "per-request"] = option(
         "keep-alive", "a connection for many requests (keep-alive), or per-request", REQUEST
@@ -99,6 +106,14 @@ class LoadParameters(Parameters):
     @classmethod
     def _credentials_by_reference(cls, values: Any) -> Any:
         return by_reference(values) if isinstance(values, Mapping) else values
+
+    @field_validator("expect_status")
+    @classmethod
+    def _can_be_answers(cls, expected: int | tuple[int, ...]) -> int | tuple[int, ...]:
+        # Any status (0) would make a success of every answer.
+        if any(not 100 <= status <= 599 for status in _all(expected)):
+            raise ValueError("a status is a number from 100 to 599; several are 201,409")
+        return expected
 
     @field_validator("headers")
     @classmethod

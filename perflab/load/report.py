@@ -248,10 +248,12 @@ def _held(number: Number, below_ms: float) -> bool | None:
     """Return whether a time is below a limit; None where a bound or the client's time hides it."""
     if number.without_client > below_ms:
         return False
-    return True if number.value <= below_ms else None
+    return True if number.high <= below_ms else None
 
 
 def _why_unknown(objective: Objective, number: Number, times: Times) -> str:
+    if len(times.failed) and number.high > objective.below_ms:
+        return f"{len(times.failed)} requests failed, and may have taken longer"
     if not math.isnan(number.at_least):
         return f"{len(times.elapsed)} requests were cut off before their end"
     if math.isnan(number.value):

@@ -30,7 +30,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -228,7 +228,7 @@ class User:
         name: str = "",
         body: str = "",
         headers: Mapping[str, str] | None = None,
-        expect_status: int = 200,
+        expect_status: int | str | Sequence[int] = 200,
         expect_body: str = "",
         keep_body: bool = True,
         **judged: int | str | None,

@@ -14,8 +14,10 @@ import numpy as np
 from perflab.recordings.schema import Response, RunRecord
 
 ANY = "*"
-# The share of requests that failed, and the reason against a trial in which too many did.
-FAILURES, TOO_MANY_FAILED = "failure_share", "server.failures"
+# The share of requests that failed, the reason against a trial in which too many did, and the
+# remark on one in which few did; the responses that tell of failures themselves.
+FAILURES, TOO_MANY_FAILED, SOME_FAILED = "failure_share", "server.failures", "server.some_failed"
+OF_FAILURES = re.compile(r".*(failure|success|users_at_stop|users_held|users_missed).*")
 # The reason against a trial whose client was late, and what services count without the client.
 CLIENT_LATE = "generator.late"
 COUNTED_INSIDE = re.compile(r"(?!client_)(phase_|core_wait_|memory_|.*cpu).*")

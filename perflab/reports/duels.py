@@ -8,13 +8,14 @@ from operator import attrgetter
 
 import pandas as pd
 
-from perflab.analysis.answers import IN_TIMES, percent, ratio_words
+from perflab.analysis.answers import IN_TIMES, percent, ratio_words, refused_words
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import bound_text, client_words
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
+from perflab.reports import failures
 from perflab.reports.cells import effect_text, estimate
 from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.in_words import MISSING, at_least, counted, missing, number, signed
@@ -62,8 +63,15 @@ def are_variants(run: Run) -> bool:
 def variant_sentences(run: Run) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
     pairs = pairs_of(evaluate(run), (), ())
-    answers = (answer(pair, len(pairs) == 1) for pair in pairs)
+    answers = (line for pair in pairs for line in answer_lines(pair, len(pairs) == 1))
     return [*other_answers(run), *answers, *notes(run, pairs)]
+
+
+def answer_lines(pair: Pair, is_only: bool = True) -> list[str]:
+    """Return the answer, and below it what it is with refused trials if one side has more."""
+    told = [(finding, refused_words(finding)) for finding in _in_the_answer(pair.findings)]
+    refused = [f"{NAME_OF[one.contrast.response]}: {words}" for one, words in told if words]
+    return [answer(pair, is_only), *refused]
 
 
 def variants_answer(run: Run) -> str:
@@ -149,9 +157,9 @@ def meaning(finding: Finding) -> str:
     if effect is None:
         return NOT_COMPARED
     if finding.contrast.scale == "difference":
-        # A difference has no margin, and so no decision: its p-value says whether it is shown.
-        if not any(effect.by_block):
-            return "no difference" if max(-effect.low, effect.high) <= MARGIN else UNDECIDED
+        # A difference has no decision: its p-value says whether it is shown.
+        if alike := failures.alike(effect):
+            return alike
         if not finding.p_adjusted <= USUAL_P:
             return UNDECIDED
         is_more = effect.estimate > 0
@@ -201,6 +209,8 @@ def _in_the_answer(findings: Mapping[str, Finding]) -> list[Finding]:
     """Return the findings of the answer: response time, CPU, and what else differs."""
     times = [findings[name] for name in TIMES if name in findings]
     time = next(filter(attrgetter("effect"), times), times[0])
+    # Where failed requests leave the mean open, a percentile may tell more.
+    time = next((item for item in times if item.effect and not failures.is_open(item)), time)
     chosen = [time, *([findings[CPU]] if CPU in findings else [])]
     for name in (*TIMES, MEMORY, FAILURES):
         shown = meaning(findings[name]) if name in findings else ""
@@ -345,7 +355,8 @@ def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
             name = f"{pair.new} " * (len(pairs) > 1) + NAME_OF[response]
             for text in _caveats(run, pair, finding):
                 names_by_text.setdefault(text, []).append(name)
-            if finding.decision is not None and finding.decision.blocks[1] > 0:
+            is_open = failures.is_open(finding)
+            if finding.decision is not None and finding.decision.blocks[1] > 0 and not is_open:
                 blocks[name] = finding.decision.blocks[1]
     for text, names in names_by_text.items():
         yield f"{', '.join(names)}: {text}"
@@ -373,6 +384,7 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
             continue
         if threshold.crossed_by(finding) is Crossed.YES:
             yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
+    yield from failures.caveats(finding)
     if finding.scope:
         yield f"the result holds {finding.scope}"
     if words := client_words(finding):

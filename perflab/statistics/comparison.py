@@ -230,11 +230,13 @@ def effect_within(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None 
         values.to_numpy(float) for values in (ends.low, ends.measured, ends.high)
     )
     blocks = Blocks(low, measured, high, float(np.max(np.asarray(ends.step), initial=0.0)), looks)
-    return _effect(blocks, math.exp if scale == "ratio" else float)
+    return effect_from(blocks, scale)
 
 
-def _effect(blocks: Blocks, back: Callable[[float], float]) -> Effect:
+def effect_from(blocks: Blocks, scale: Scale) -> Effect:
+    """Return the effect of blocks whose values have two ends; see :func:`effect_within`."""
     x, looks = blocks.measured, blocks.looks
+    back: Callable[[float], float] = math.exp if scale == "ratio" else float
     if not len(x):
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     if len(x) == 1:

@@ -26,6 +26,7 @@ from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
 from perflab.recordings import Reason, Remark, RunWriter, TreatmentRecord, trial_id
+from perflab.recordings.responses import lower_end_column
 from perflab.recordings.sameness import differences
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.residents import Residents
@@ -199,6 +200,18 @@ def cpu_us_per_success(samples: pd.DataFrame, result: LoadResult) -> float:
     count = sum(completed(done, np.array([[when.begin_ns, when.end_ns]])) for done in done_ns)
     cpu_ns = used_ns(samples, "cpu_ns", when.begin_ns, when.end_ns)
     return cpu_ns / 1e3 / count if count else float("nan")
+
+
+def cpu_per_success(name: str, samples: pd.DataFrame, result: LoadResult) -> dict[str, float]:
+    """Return a column with :func:`cpu_us_per_success`, and its lower end where requests failed.
+
+    At that end they took as much CPU as the others.
+    """
+    errors = result.measured(lambda rows: rows["error"])
+    value, failed = cpu_us_per_success(samples, result), int((errors != 0).sum())
+    if not failed:
+        return {name: value}
+    return {name: value, lower_end_column(name): value * (1 - failed / len(errors))}
 
 
 def measured(load: Load) -> tuple[Load, list[Remark]]:

@@ -178,10 +178,10 @@ def test_clocks_that_moved_against_each_other(tmp_path: Path, step_ms: float) ->
 
 
 @pytest.mark.parametrize("kind", ["status", "timeout"])
-def test_one_failure_of_a_hundred_passes_and_more_do_not(tmp_path: Path, kind: str) -> None:
-    assert judged(tmp_path, errors={kind: 5}).valid
-    reason, side = only(judged(tmp_path, errors={kind: 6}))
-    assert reason.startswith(f"6 of 500 requests failed: 6 x {kind}")
+def test_one_failure_of_twenty_passes_and_more_do_not(tmp_path: Path, kind: str) -> None:
+    assert judged(tmp_path, errors={kind: 25}).valid
+    reason, side = only(judged(tmp_path, errors={kind: 26}))
+    assert reason.startswith(f"26 of 500 requests failed: 26 x {kind}")
     assert side == "server"
 
 

@@ -22,10 +22,12 @@ from perflab.cli.outputs import print_shown
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
 from perflab.reports.duels import answer, meaning, other_answers, pairs_of, variant_sentences
+from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_text
 from perflab.reports.verdicts import shown_findings
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
+from perflab.statistics.shares import difference_of_shares
 from perflab.systems.custom.responses import RESPONSES
 from tests.golden.recordings import CASES, Case, write_recording
 from tests.support.synthetic import Planted, contrast_of, write_run
@@ -144,12 +146,33 @@ def test_what_differs_beside_the_mean_is_told_too() -> None:
     assert "p99" not in answered([finding("mean_ms", ratio(1.3 * CALM)), of_p99])
 
 
-@pytest.mark.parametrize(("reach", "words"), [(0.016, "no difference"), (0.19, "not decided")])
-def test_no_failures_are_no_difference_only_where_few_could_have_been_missed(
-    reach: float, words: str
+def of_shares(new: list[int], old: list[int], requests: int = 2_000) -> Effect:
+    tables = [pd.DataFrame({"failed": failed, "requests": requests}) for failed in (new, old)]
+    return difference_of_shares(*tables)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "words"),
+    [
+        ([0] * 8, [0] * 8, "no failures on either side"),
+        # 10 and 10 of 16,000 are not known to be within 0.1 points by much, 40 more are not.
+        ([1, 2, 1, 1, 2, 1, 1, 1], [2, 1, 1, 1, 1, 2, 1, 1], "within 0.1 points"),
+        ([1, 0] * 4, [9, 0] * 4, "not decided"),
+        ([8, 9, 7, 8, 9, 10, 8, 9], [0] * 8, "worse"),
+    ],
+)
+def test_failures_of_both_sides_are_told_with_a_margin_of_a_tenth_of_a_point(
+    new: list[int], old: list[int], words: str
 ) -> None:
-    none = Effect(0.0, -reach, reach, confidence=0.95, n=2, p_value=1.0, by_block=(0.0, 0.0))
-    assert meaning(finding("failure_share", none, "difference")) == words
+    assert meaning(finding("failure_share", of_shares(new, old), "difference")) == words
+
+
+def test_a_note_says_of_how_many_requests_how_many_failed_and_how_many_may() -> None:
+    found = finding("failure_share", of_shares([0] * 8, [1, *[0] * 7]), "difference")
+    assert list(caveats(found)) == [
+        "0 of 16,000 requests of new failed (up to 0.0231% may), 1 of 16,000 requests of old "
+        "failed (up to 0.0349% may); exact 95% intervals, as if failures were independent"
+    ]
 
 
 def test_a_duel_whose_trials_are_all_refused_answers_nothing() -> None:

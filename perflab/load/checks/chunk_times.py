@@ -24,7 +24,7 @@ from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.recordings.schema import Remark
 
-NAMES = ("known", "elapsed", "late")
+NAMES = ("known", "elapsed", "late", "failed")
 OF_STREAMS = (50, 95, 99)
 MANY_AT_ONCE = 0.05
 
@@ -53,7 +53,7 @@ def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
     short_ms = short_delays_ms(result.looks)
     first, gaps = (
         Times(**{name: np.concatenate([one[name] for one in pieces]) for name in NAMES},
-              short_ms=short_ms)
+              short_ms=short_ms, timeout_ns=result.timeout_s * 1e9)
         for pieces in ([_first(*part) for part in parts], [_gaps(*part) for part in parts])
     )  # fmt: skip
     chunks = chunks_in_window = 0
@@ -97,6 +97,8 @@ def _gaps(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.nd
         "known": until - since,
         "elapsed": rows["done_ns"][row_of_chunk[open_end]] - at_ns[open_end],
         "late": looks.stood_still_ns(since, until),
+        # How many gaps a failed stream would have had is not known.
+        "failed": np.zeros(0, dtype=np.int64),
     }
 
 

@@ -17,7 +17,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop, Scripted
 from perflab.load.workload.schedule import last_instant_s, planned_count
 from perflab.load.workload.workload import Workload
-from perflab.recordings.responses import TOO_MANY_FAILED
+from perflab.recordings.responses import SOME_FAILED, TOO_MANY_FAILED
 from perflab.recordings.schema import Reason, Remark, Side
 
 # Texts for error classes whose failures have no message of their own.
@@ -149,7 +149,9 @@ def stop_shown(result: LoadResult) -> dict[str, Any]:
     return {"stop": {**shown.pop("stop"), **shown}}
 
 
-MAX_ERROR_SHARE = 0.01
+# Up to here times are between the ends that the failed requests leave, and a comparison asks that
+# both sides fail alike (:mod:`perflab.analysis.failed_requests`).
+MAX_ERROR_SHARE = 0.05
 MIN_LASTED_SHARE = 0.99
 CLIENT_FAULTS = ("ports", "files", "machine", "script")
 # A result of the study, not a failure, where the workload says so (``may_time_out``).
@@ -171,15 +173,35 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
         if cause.error in CLIENT_FAULTS:
             text = f"requests failed on the client's side: {cause.text}"
             problems.append(Reason(code="client.failures", side="client", text=text))
-    expected = (TIMEOUT,) if workload.may_time_out else ()
-    unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
-    # With a stop by failures, the failures are the result of the study.
-    # Of users who only listen there are no requests but those that failed.
-    count, what = max((measured, "requests"), (len(result.sockets), "WebSockets"))
-    if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * count:
-        text = f"{failed(unexpected)} of {count} {what} failed: {in_words(unexpected)}"
+    _, share, text = _unexpected(result, workload, causes)
+    if share > MAX_ERROR_SHARE:
         problems.append(Reason(code=TOO_MANY_FAILED, side="server", text=text))
     return problems
+
+
+def remarks(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Remark]:
+    """Return a remark on failures that are too few to refuse the load."""
+    number, share, text = _unexpected(result, workload, causes)
+    if not number or share > MAX_ERROR_SHARE:
+        return []
+    return [Remark(code=SOME_FAILED, side="server", text=text)]
+
+
+def _unexpected(
+    result: LoadResult, workload: Workload, causes: Sequence[Cause]
+) -> tuple[int, float, str]:
+    """Return how many requests failed by the server's fault, their share, and both in words.
+
+    With a stop by failures, the failures are the result of the study.
+    """
+    expected = (TIMEOUT,) if workload.may_time_out else ()
+    unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
+    number = 0 if workload.stop.failures else failed(unexpected)
+    # Of users who only listen there are no requests but those that failed.
+    measured = len(result.measured(lambda rows: rows["error"]))
+    count, what = max((measured, "requests"), (len(result.sockets), "WebSockets"))
+    text = f"{number} of {count} {what} failed: {in_words(unexpected)}"
+    return number, number / max(1, count), text
 
 
 def on_kept_connections(result: LoadResult, workload: Workload) -> list[Remark]:

@@ -133,6 +133,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         reasons += _cpu_reasons(judgement, isinstance(workload.arrivals, ClosedLoop))
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
+        *failures.remarks(result, workload, causes),
         *trend.of_load(result),
         *trend.of_numbers(response, response_trend(result)),
         *(failures.on_kept_connections(result, workload) if causes else ()),

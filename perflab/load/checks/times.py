@@ -1,12 +1,13 @@
 """Times of a load as numbers, each with its bound and the client's share.
 
-Three things can make a percentile or a mean untrue although the load is valid: requests that were
-cut off before their end (:class:`~perflab.statistics.quantiles.Bound`), requests under way while
-their service was paused for others to have their turn (they took at least the rest of their time,
-and at most all of it), and the client's own lateness, which every time holds. Two parts of that are
-known for each request: its generator lag, and how long the client stood still while the request was
-under way. Of the rest, delays shorter than a tick of the probe, there is a sample: a percentile is
-taken to hold as much of it as the sample has at that percentile.
+Four things can make a percentile or a mean untrue although the load is valid: requests that were
+cut off before their end (:class:`~perflab.statistics.quantiles.Bound`), requests that failed (how
+long they would have taken is not known: between no time at all and the time-out), requests under
+way while their service was paused for others to have their turn (they took at least the rest of
+their time, and at most all of it), and the client's own lateness, which every time holds. Two parts
+of that are known for each request: its generator lag, and how long the client stood still while the
+request was under way. Of the rest, delays shorter than a tick of the probe, there is a sample: a
+percentile is taken to hold as much of it as the sample has at that percentile.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
 NO_TEMPLATE = -1
-OF_ROWS = ("known", "elapsed", "late", "paused")
+OF_ROWS = ("known", "elapsed", "late", "paused", "failed")
 NEVER = np.zeros((0, 2), dtype=np.int64)
 
 
@@ -34,10 +35,19 @@ NEVER = np.zeros((0, 2), dtype=np.int64)
 class Number(Bound):
     """A time in ms between its ends; ``client_ms`` is how much of it may be the client's own.
 
-    It has no ``value`` where the sample is too small or cut-off requests could move it.
+    It has no ``value`` where the sample is too small, cut-off requests could move it, or it may be
+    the time of a failed request. Where some failed, ``of_successes`` is the number without them.
     """
 
     client_ms: float = 0.0
+    of_successes: Bound | None = None
+
+    @property
+    def value(self) -> float:
+        """Return the number of the successes if all that may be true has two ends, else NaN."""
+        if self.of_successes is None:
+            return super().value
+        return math.nan if math.isinf(self.high) else self.of_successes.value
 
     @property
     def without_client(self) -> float:
@@ -67,7 +77,8 @@ class Times:
     ``known`` are the times of successes, ``elapsed`` those of cut-off requests until then. ``late``
     is the part of each known time in which the client was late to start or stood still, ``paused``
     the part in which the service was paused (empty: never). ``short_ms`` are delays of the client's
-    event loop shorter than a tick, in ms.
+    event loop shorter than a tick, in ms. ``failed`` has a 0 for each request that failed, which
+    would have taken ``timeout_ns`` at most.
     """
 
     known: np.ndarray
@@ -75,6 +86,8 @@ class Times:
     late: np.ndarray
     short_ms: np.ndarray
     paused: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    failed: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    timeout_ns: float = math.inf
 
     @property
     def awake(self) -> np.ndarray:
@@ -83,24 +96,33 @@ class Times:
 
     def numbers(self, shares: Sequence[float] = OF_LOADS) -> dict[str, Number]:
         """Return percentiles (``p50``...), ``max`` and ``mean``, in ms."""
-        both = (self.awake, self.known)
-        lows, highs = (bounds_of(times, self.elapsed, shares) for times in both)
+        known = self._bounds(self.failed[:0], shares)
+        bounds_by_name = self._bounds(self.failed, shares) if len(self.failed) else known
         punctual = _statistics(self.known - self.late, shares)
         usual = _statistics(self.known, shares)
         short = self._short(shares)
-        bounds_by_name = {
-            f"p{share:g}": Bound(low.low, highs[share].high) for share, low in lows.items()
-        }
-        least, most = (mean_bound(times, self.elapsed) for times in both)
-        bounds_by_name |= {"max": self._longest(), "mean": Bound(least.low, most.high)}
         return {
             name: Number(
                 bound.low / 1e6,
                 bound.high / 1e6,
                 (usual[name] - punctual[name]) / 1e6 + short[name],
+                Bound(known[name].low / 1e6, known[name].high / 1e6) if len(self.failed) else None,
             )
             for name, bound in bounds_by_name.items()
         }
+
+    def _bounds(self, failed: np.ndarray, shares: Sequence[float]) -> dict[str, Bound]:
+        """Return the ends of all numbers, in ns, if so many requests failed."""
+        unknown = np.concatenate([self.elapsed, failed])
+        lows, highs = (bounds_of(times, unknown, shares) for times in (self.awake, self.known))
+        by_name = {f"p{share:g}": Bound(low.low, highs[share].high) for share, low in lows.items()}
+        least, most = (
+            mean_bound(np.concatenate([times, failed]), self.elapsed)
+            for times in (self.awake, self.known)
+        )
+        # What failed may have taken its time-out.
+        more = len(failed) * self.timeout_ns / (len(self.known) + len(failed)) if len(failed) else 0
+        return by_name | {"max": self._longest(failed), "mean": Bound(least.low, most.high + more)}
 
     def mean_late_ms(self) -> float:
         """Return the client's own part of the mean."""
@@ -120,14 +142,14 @@ class Times:
         values = np.percentile(self.short_ms, [*shares, 100]).tolist()
         return dict(zip(names, [*values, float(self.short_ms.mean())], strict=True))
 
-    def _longest(self) -> Bound:
+    def _longest(self, failed: np.ndarray) -> Bound:
         if not len(self.known) + len(self.elapsed):
             return Bound(math.nan, math.nan)
         awake, known = (
             float(max(times.max(initial=0), self.elapsed.max(initial=0)))
             for times in (self.awake, self.known)
         )
-        return Bound(awake, math.inf if len(self.elapsed) else known)
+        return Bound(awake, math.inf if len(self.elapsed) + len(failed) else known)
 
 
 def _statistics(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float]:
@@ -158,7 +180,8 @@ def times_of(
         for name, values in arrays.items():
             parts[name].append(values)
     joined = {name: np.concatenate(pieces) for name, pieces in parts.items()}
-    return Times(**joined, short_ms=short_delays_ms(result.judged_looks))
+    short_ms, timeout_ns = short_delays_ms(result.judged_looks), result.timeout_s * 1e9
+    return Times(**joined, short_ms=short_ms, timeout_ns=timeout_ns)
 
 
 def of_rows(
@@ -181,6 +204,7 @@ def of_rows(
         "elapsed": cut["done_ns"] - cut[since],
         "late": late,
         "paused": time_within(ended[since], ended[until], pauses),
+        "failed": np.zeros(len(rows) - len(ended) - len(cut), dtype=np.int64),
     }
 
 

@@ -284,8 +284,9 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     if trend.too_large:
         remarks.append(Remark(code=OF_LOAD, text=f"{trend}; a longer load would have others"))
     if bounds:
-        text = f"{len(response.elapsed)} requests were cut off before their end, so these numbers "
-        text += f"are bounds: {', '.join(bounds)}"
+        lost = {"were cut off before their end": response.elapsed, "failed": response.failed}
+        counts = [f"{len(of)} requests {what}" for what, of in lost.items() if len(of)]
+        text = f"{' and '.join(counts)}, so these numbers are bounds: {', '.join(bounds)}"
         remarks.append(Remark(code="load.censored", text=text))
     return [*remarks, *of_client_time(numbers)]
 

@@ -137,6 +137,8 @@ class Prepared:
         self.payload = payloads[0]
         self.turn = cycle(payloads) if len(payloads) > 1 else None
         self.wants_answer = False
+        # Any status is expected where there are none.
+        self.statuses = request.statuses
         self.redirects = request.redirects
         self.progress_points = request.progress_points
         # Whether equal bytes may skip the parser. To follow a redirect takes the headers, to hand
@@ -160,7 +162,7 @@ class Prepared:
 
     def judge(self, status: int, body: Body | None) -> int:
         """Return the error code of a complete response; 0 when it is as expected."""
-        if self.request.expect_status not in (0, status):
+        if self.statuses and status not in self.statuses:
             return STATUS
         return body.fault if body is not None else 0
 

@@ -204,6 +204,7 @@ def merged(
         windows=windows,
         measured_from_ns=start_ns + round(getattr(workload.arrivals, "warmup_s", 0.0) * 1e9),
         cycles=_cycles(workload),
+        timeout_s=workload.timeout_s,
     )
     used_ns, delayed_ns = (
         sum(grown_ns(report["cpu"], name, result.counted) for report in reports)

@@ -83,6 +83,7 @@ class LoadResult:
     windows: np.ndarray | None = None
     cycles: Cycles | None = None
     pauses: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    timeout_s: float = math.inf
 
     @property
     def places(self) -> list[Path]:

@@ -19,6 +19,24 @@ HeaderValue = Annotated[str, Field(pattern=NO_CONTROLS)]
 Reuse = Literal["keep_alive", "per_request"]
 
 
+ANY_STATUS, MOST_STATUS = 0, 999
+
+
+def _listed(given: Any) -> Any:
+    """Return a status, or the several that a text or a list names (``201,409``)."""
+    parts = given.split(",") if isinstance(given, str) else given
+    parts = parts if isinstance(parts, list | tuple) else (parts,)
+    texts = [str(part).strip() for part in parts]
+    if not texts or not all(text.isdecimal() and int(text) <= MOST_STATUS for text in texts):
+        raise ValueError("a status is a number, like 200; several are 201,409")
+    statuses = tuple(map(int, texts))
+    return statuses if len(statuses) > 1 else statuses[0]
+
+
+# One status, or several.
+Statuses = Annotated[int | tuple[int, ...], BeforeValidator(_listed)]
+
+
 class BytesBody(FrozenModel):
     """A body of any bytes, which JSON has as base64."""
 
@@ -65,7 +83,8 @@ class Request(FrozenModel):
     """One request, prepared before the start, and its expected answer.
 
     ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
-    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must
+    text, bytes, or several texts: then each request has the next, in turn. ``expect_status`` is one
+    status or several (``201,409``), 0 means any. ``expect_body`` must
     occur in the body of every successful response; ``expect_bytes`` is the length of the body,
     ``expect_crc32`` its checksum; -1 or nothing means any. All three are of the body as unpacked by
     its Content-Encoding. With ``progress_points`` at most so many
@@ -83,7 +102,7 @@ class Request(FrozenModel):
     path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
     headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
     body: Bodies = ""
-    expect_status: int = Field(default=200, ge=0, le=999)
+    expect_status: Statuses = 200
     expect_body: str = ""
     expect_bytes: int = Field(default=-1, ge=-1)
     expect_crc32: int = Field(default=-1, ge=-1, le=0xFFFFFFFF)
@@ -130,6 +149,17 @@ class Request(FrozenModel):
         if isinstance(body, BytesBody):
             return (body.base64,)
         return (body.encode(),) if isinstance(body, str) else tuple(map(str.encode, body))
+
+    @property
+    def statuses(self) -> frozenset[int]:
+        """Return the statuses of a success; empty where any is one."""
+        expected = self.expect_status
+        some = (expected,) if isinstance(expected, int) else expected
+        return frozenset(some) - {ANY_STATUS}
+
+    def expects(self, status: int) -> bool:
+        """Return whether a status is one of a success."""
+        return status in self.statuses or not self.statuses
 
     @property
     def usual_type(self) -> str:

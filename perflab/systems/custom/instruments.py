@@ -18,7 +18,7 @@ from perflab.recordings.responses import FAILURES, resolution_column
 from perflab.stacks.backend import HOST
 from perflab.stacks.launching import OPENER
 from perflab.systems.custom.variants import TAKEN
-from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
+from perflab.trials.summary import OnTime, cpu_per_success, largest_memory
 
 SHOWN = 200
 # Of the digest of a body: enough to tell bodies apart.
@@ -45,10 +45,9 @@ class _RightAnswer(Look["RightAnswer"]):
                 raise MachineShort(f"{what} was not sent: {shortage}") from None
             raise self._no_answer(f"{what} got no answer: {error}") from None
         text = content.decode(errors="replace")
-        if status != template.expect_status:
-            problem = (
-                f"the answer to {what} has status {status} instead of {template.expect_status}"
-            )
+        if not template.expects(status):
+            expected = " or ".join(map(str, template.statuses))
+            problem = f"the answer to {what} has status {status} instead of {expected}"
             raise self._wrong(problem, text)
         if template.expect_body and (unread or template.expect_body not in text):
             problem = f"the answer to {what} does not contain '{template.expect_body}'"
@@ -131,6 +130,6 @@ class ServiceCost(Instrument):
         span = OnTime.of(result)
         for name in set(load.services).difference(TAKEN):
             samples = load.samples[load.samples["service"] == name]
-            columns["service_cpu_us_per_request"] = cpu_us_per_success(samples, result)
+            columns |= cpu_per_success("service_cpu_us_per_request", samples, result)
             columns["service_memory_bytes"] = largest_memory(samples, span.begin_ns, span.end_ns)
         return Observation(columns)

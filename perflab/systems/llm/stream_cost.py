@@ -19,7 +19,7 @@ from perflab.load.checks.failures import AroundStop, around_stop
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.stacks import PROXY
-from perflab.trials.summary import cpu_share, cpu_us_per_success
+from perflab.trials.summary import cpu_per_success, cpu_share
 
 
 class _StreamCost(Look["StreamCost"]):
@@ -34,7 +34,7 @@ class _StreamCost(Look["StreamCost"]):
         cpu_us_per_s = 1e6 * cpu_share(of_proxy, *result.window)
         columns = {
             "success_share": success_share(result, CUT_OFF_CODES),
-            "server_cpu_us_per_answer": cpu_us_per_success(of_proxy, result),
+            **cpu_per_success("server_cpu_us_per_answer", of_proxy, result),
             "server_cpu_us_per_chunk": cpu_us_per_s / chunks_per_s if chunks_per_s else math.nan,
             "server_count": self._completed,
         }

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.instruments.requests import miscounted, success_share
-from perflab.trials.summary import cpu_us_per_success
+from perflab.trials.summary import cpu_per_success
 
 NODE = "metricstream"
 PARTS = ("connect", "send", "wait", "receive", "close")
@@ -55,7 +55,7 @@ class _ConnectionCost(Look["ConnectionCost"]):
         of_server = samples[samples["service"] == NODE]
         columns = {
             "success_share": success_share(load.result),
-            "server_cpu_us_per_request": cpu_us_per_success(of_server, load.result),
+            **cpu_per_success("server_cpu_us_per_request", of_server, load.result),
             "server_count": self._taken,
             **part_columns(requests),
         }

@@ -1,0 +1,80 @@
+"""What failed requests mean for a comparison: whether both sides fail alike, and exact counts.
+
+Where up to a twentieth of the requests fail, times have two ends, because nobody knows how long a
+request would have taken that failed (:mod:`perflab.load.checks.times`). If the sides do not fail
+alike, the requests that are left are not the same any more, and only failures are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from perflab.analysis.blocks import sides_of
+from perflab.errors import AnalysisError
+from perflab.recordings import Contrast, Run
+from perflab.recordings.responses import (
+    FAILURES,
+    OF_FAILURES,
+    SOME_FAILED,
+    resolution_column,
+)
+from perflab.statistics.in_words import counted
+
+# From this difference of the shares on the sides do not fail alike.
+MAX_APART = 0.01
+PERCENT = 100
+
+
+def refuse_unlike(run: Run, contrast: Contrast, trials: pd.DataFrame) -> None:
+    """Raise AnalysisError if the sides of a contrast, in ``trials``, do not fail alike.
+
+    Failures themselves are compared in any case, and nothing is said where the load is to end by
+    failures.
+    """
+    if OF_FAILURES.fullmatch(contrast.response):
+        return
+    sides = {
+        "/".join(levels.values()): trials[trials["treatment"].isin(run.record.selected(levels))]
+        for levels in sides_of(contrast)
+    }
+    if unlike := unlike_words(sides):
+        raise AnalysisError(unlike)
+
+
+def unlike_words(sides: Mapping[str, pd.DataFrame]) -> str:
+    """Return which shares of the sides' requests failed if these are a point apart; else nothing.
+
+    ``sides`` are tables of trials by the name of the side.
+    """
+    remarks = pd.concat([trials["warnings"] for trials in sides.values()])
+    if not any(remark.code == SOME_FAILED for of_trial in remarks for remark in of_trial):
+        return ""
+    shares = {
+        name: float(trials["errors"].sum() / max(1, trials["requests"].sum()))
+        for name, trials in sides.items()
+    }
+    if max(shares.values()) - min(shares.values()) < MAX_APART:
+        return ""
+    parts = [f"{PERCENT * share:.1f}% of the requests of {name}" for name, share in shares.items()]
+    return (
+        f"{' and '.join(parts)} failed, and what fails takes another time: only failures are "
+        f"compared where the sides are {counted(round(PERCENT * MAX_APART), 'point')} apart"
+    )
+
+
+def has_counts(contrast: Contrast, trials: pd.DataFrame) -> bool:
+    """Return whether a contrast is the difference of shares whose requests were counted."""
+    is_difference = contrast.response == FAILURES and contrast.scale == "difference"
+    return is_difference and resolution_column(FAILURES) in trials
+
+
+def counts_of(run: Run, levels: Mapping[str, str], trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the failed and all measured requests of a side in every block; NaN without a trial."""
+    rows = trials[trials["treatment"].isin(run.record.selected(dict(levels)))]
+    rows = rows.dropna(subset=[FAILURES])
+    requests = (1 / rows[resolution_column(FAILURES)]).round()
+    counts = pd.DataFrame({"failed": (rows[FAILURES] * requests).round(), "requests": requests})
+    by_block = counts.groupby(rows["block"]).sum()
+    return by_block.reindex(pd.RangeIndex(run.judged_blocks))

@@ -1,0 +1,67 @@
+"""What a comparison of variants says of requests that failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from perflab.analysis.decision import MARGIN, MARGIN_OF_SHARES, Kind
+from perflab.analysis.evaluation import Finding
+from perflab.statistics.comparison import CONFIDENCE, Effect
+from perflab.statistics.in_words import number, to_safe_side
+from perflab.statistics.shares import BlocksOfShares
+
+PERCENT = 100.0
+NONE_FAILED = "no failures on either side"
+ALIKE = f"within {PERCENT * MARGIN_OF_SHARES:g} points"
+
+
+def alike(effect: Effect) -> str:
+    """Return in words that the shares of two sides do not differ; empty if they may.
+
+    Two one-sided tests hold them within :data:`MARGIN_OF_SHARES`; that nothing failed is a fact.
+    """
+    if isinstance(effect.blocks, BlocksOfShares) and effect.blocks.none_failed:
+        return NONE_FAILED
+    least, most = effect.narrow_low, effect.narrow_high
+    return ALIKE if least > -MARGIN_OF_SHARES and most < MARGIN_OF_SHARES else ""
+
+
+def is_open(finding: Finding) -> bool:
+    """Return whether an undecided ratio has ends in each block that no more blocks would close."""
+    effect, decision = finding.effect, finding.decision
+    if effect is None or decision is None or decision.kind is not Kind.UNDECIDED:
+        return False
+    blocks = effect.blocks
+    if blocks is None or effect.bound:
+        return False
+    # Ends so far apart do not fit into the margin, however many blocks there are.
+    return float(np.median(blocks.high - blocks.low)) > 2 * math.log1p(MARGIN)
+
+
+def caveats(finding: Finding) -> Iterator[str]:
+    """Yield how many requests failed of each side, or that failures leave a time open."""
+    blocks = finding.effect.blocks if finding.effect else None
+    if isinstance(blocks, BlocksOfShares):
+        sides = zip(
+            (finding.contrast.numerator, finding.contrast.denominator),
+            (blocks.new, blocks.old),
+            strict=True,
+        )
+        parts = [
+            f"{tally.failed:,} of {tally.requests:,} requests of {'/'.join(side.values())} failed "
+            f"(up to {_percent(tally.ends(1 - CONFIDENCE)[1])}% may)"
+            for side, tally in sides
+        ]
+        yield f"{', '.join(parts)}; exact 95% intervals, as if failures were independent"
+    elif is_open(finding):
+        yield (
+            "what failed may have taken no time or its whole time-out, and both ends count: more "
+            "blocks do not tell more, a shorter time-out (--timeout) may"
+        )
+
+
+def _percent(share: float) -> str:
+    return number(to_safe_side(PERCENT * share, "at most"))
