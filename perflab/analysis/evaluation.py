@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,6 +13,7 @@ import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.decision import Decision, decide
+from perflab.analysis.first_line import are_of_a_duel, corrected_over_first_line
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
@@ -36,13 +37,13 @@ def without_percentile(claim: str) -> str:
 class Finding:
     """A contrast of a run with its effect (None: there is none), decision and verdict.
 
-    ``p_adjusted`` is the p-value adjusted over the tested ``claims`` of the run; verdict and
-    decision use it. A claim whose answer the load sets is not among them, because an effect that
-    cannot fail would lower the adjusted p-values of the others. ``blocks`` are the numbers of the
-    compared blocks, and ``left_out`` counts the blocks that lack a side. ``valid`` of the
-    ``trials`` of its treatments are valid. ``absent`` says why there is no number, or none from
-    the blocks that were left out. ``limit`` is, in words, the limit that a system's own rule sets
-    for a claim; empty elsewhere.
+    ``p_adjusted`` is the p-value adjusted over the tested ``claims`` about the response, or of a
+    duel's first line (:mod:`perflab.analysis.first_line`); verdict and decision use it. A claim
+    whose answer the load sets is not among them, because an effect that cannot fail would lower the
+    adjusted p-values of the others. ``blocks`` are the numbers of the compared blocks, and
+    ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
+    are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
+    ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
@@ -90,12 +91,19 @@ def _evaluated(run: Run) -> list[Finding]:
     contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     trials = {name: run.trials_of(name) for name in {item.response for item in contrasts}}
     findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
-    families = [finding.contrast.response for finding in findings]
-    p_values = corrected([_tested_p(finding) for finding in findings], families)
     return [
         replace(_judged(_counted(run, finding), claim_p), noise=noise)
-        for finding, claim_p in zip(findings, p_values, strict=True)
+        for finding, claim_p in zip(findings, _corrected(findings), strict=True)
     ]
+
+
+def _corrected(findings: Sequence[Finding]) -> list[Corrected]:
+    """Return the p-values of claims with the adjusted ones: over a first line, or a response."""
+    contrasts = [finding.contrast for finding in findings]
+    p_values = [_tested_p(finding) for finding in findings]
+    if are_of_a_duel(contrasts):
+        return corrected_over_first_line(contrasts, p_values)
+    return corrected(p_values, [contrast.response for contrast in contrasts])
 
 
 def _tested_p(finding: Finding) -> float:
