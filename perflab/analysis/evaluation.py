@@ -12,16 +12,17 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
-from perflab.analysis.decision import Decision, decide
+from perflab.analysis.bound_causes import way_out_of_bound
+from perflab.analysis.decision import Decision, decide, of_busy_machine
 from perflab.analysis.first_line import are_of_a_duel, corrected_over_first_line
-from perflab.analysis.noise import noise_flags
+from perflab.analysis.noise import doubt, noise_flags
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
-from perflab.statistics.comparison import SMALLEST_N, Effect, effect_within
+from perflab.statistics.comparison import SMALLEST_N, Effect, NothingLimits, effect_within
 from perflab.statistics.families import Corrected, corrected
 
 # The end of a claim on one of several percentiles: ``(p90)``, ``(p99 of what is sent late)``.
@@ -47,7 +48,8 @@ class Finding:
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
-    both sides (:mod:`perflab.analysis.blocks`).
+    both sides (:mod:`perflab.analysis.blocks`). ``way_out`` says what would tell more where only a
+    bound is known.
     """
 
     contrast: Contrast
@@ -67,6 +69,7 @@ class Finding:
     drifts: tuple[float, ...] = ()
     scope: str = ""
     if_alike: Effect | None = None
+    way_out: str = ""
 
 
 # A run is a snapshot, so its findings are computed once.
@@ -91,10 +94,16 @@ def _evaluated(run: Run) -> list[Finding]:
     contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     trials = {name: run.trials_of(name) for name in {item.response for item in contrasts}}
     findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
-    return [
+    judged = [
         replace(_judged(_counted(run, finding), claim_p), noise=noise)
         for finding, claim_p in zip(findings, _corrected(findings), strict=True)
     ]
+    return list(map(_on_busy_machine, judged)) if doubt(run) else judged
+
+
+def _on_busy_machine(finding: Finding) -> Finding:
+    decision = finding.decision
+    return replace(finding, decision=of_busy_machine(decision)) if decision else finding
 
 
 def _corrected(findings: Sequence[Finding]) -> list[Corrected]:
@@ -121,7 +130,7 @@ def _judged(finding: Finding, claim_p: Corrected) -> Finding:
         return finding_with_p
     effect, contrast = finding.effect, finding.contrast
     known = claim_p if math.isfinite(claim_p.adjusted) else None
-    verdict, decision = judge(effect, contrast, known), _decision(effect, contrast, known)
+    verdict, decision = judge(effect, contrast, known), _decision(finding_with_p, known)
     scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
 
@@ -173,7 +182,9 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         rule = run.record.until_decided
         effect = effect_within(ends, contrast.scale, rule)
     except AnalysisError as error:
-        verdict = Verdict(Outcome.UNDECIDED, str(error))
+        is_open = isinstance(error, NothingLimits)
+        way_out = f"; {way_out_of_bound(run, contrast, trials)}" * is_open
+        verdict = Verdict(Outcome.UNDECIDED, f"{error}{way_out}")
         if contrast.set_by_load:
             verdict = judge(None, contrast)
         return Finding(contrast, response, None, verdict)
@@ -187,6 +198,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         left_out=len(ends.low) - len(by_block),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
         if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
+        way_out=way_out_of_bound(run, contrast, trials) if effect.bound else "",
     )
 
 
@@ -205,11 +217,12 @@ def _drifts(
     return () if drifts.isna().any() else tuple(map(float, drifts))
 
 
-def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:
+def _decision(finding: Finding, among: Corrected | None) -> Decision | None:
     """Return the decision on a ratio; None for a difference, whose margin would have no unit.
 
     None also with too few blocks for a verdict.
     """
-    if contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
+    effect, contrast = finding.effect, finding.contrast
+    if effect is None or contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
         return None
-    return decide(effect, corrected=among)
+    return decide(effect, among, finding.way_out)

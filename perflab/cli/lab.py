@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perflab.cli.outputs import make_console, named_here
+from perflab.statistics.in_words import as_share
 
 if TYPE_CHECKING:
     from perflab.analysis.answers import Answer
@@ -90,7 +91,7 @@ def _in_all(runs: Sequence[Run], duration: str) -> str:
     trials = pd.concat([run.trials() for run in runs])
     valid = int((trials["state"] == "valid").sum())
     shares = [share for share in map(share_of_others, runs) if math.isfinite(share)]
-    others = f" (others used {max(shares):.0%})" if shares else ""
+    others = f" (others used {as_share(max(shares))})" if shares else ""
     parts = [duration, f"{record.backend} backend", f"{counted(cores, 'core')}{others}"]
     return f"{', '.join(parts)}, {valid} of {len(trials)} trials count"
 
