@@ -70,7 +70,7 @@ def test_a_number_that_can_decide_stays_as_it_is_given(
 
 def test_thresholds_of_a_file_count_too(tmp_path: Path) -> None:
     file = tmp_path / "duel.toml"
-    limits = ", ".join(['"p99>1.05"'] * 4)
+    limits = ", ".join(f'"{name}>1.05"' for name in ("mean", "p50", "p99", "memory"))
     file.write_text(
         f"blocks = 7\nfail_on = [{limits}]\n[variants]\n"
         'old = "command:a {port}"\nnew = "command:b {port}"\n'
