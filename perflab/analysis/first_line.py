@@ -64,7 +64,7 @@ def corrected_over_first_line(
     return [
         replace(each, claims=questions)
         if contrast.response != THROUGHPUT or math.isnan(p)
-        else Corrected(p, of_means.get(_sides(contrast), p), questions)
+        else Corrected(p, max(p, of_means.get(_sides(contrast), p)), questions)
         for contrast, each, p in zip(contrasts, among, p_values, strict=True)
     ]
 

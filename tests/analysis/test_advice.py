@@ -22,7 +22,7 @@ def test_a_fresh_run_has_always_more_blocks_than_those_that_did_not_decide(block
     random = np.random.default_rng(blocks)
     decisions = [
         decide(effect_of(pd.Series(0.05 + 0.05 * random.standard_normal(blocks))))
-        for _ in range(25)
+        for _ in range(10)
     ]
     undecided = [decision for decision in decisions if decision.kind is Kind.UNDECIDED]
     assert undecided
