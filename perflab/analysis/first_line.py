@@ -71,7 +71,8 @@ def corrected_over_first_line(
 
 def _at_half_the_level(p_values: Sequence[float]) -> list[float]:
     """Return adjusted p-values that are up to 0.05 where Holm's are up to ``LEVEL``."""
-    return [min(1.0, p * USUAL_P / LEVEL) for p in holm(p_values)]
+    # NaN stays NaN: min(NaN, 1) is NaN, and min(1, NaN) is 1.
+    return [min(len(FAMILIES) * p, 1.0) for p in holm(p_values)]
 
 
 def _sides(contrast: Contrast) -> tuple[str, str]:
