@@ -94,12 +94,7 @@ def answer_to(question: str, findings: Sequence[Finding]) -> Answer:
 
 
 def _blocks_needed(finding: Finding) -> int:
-    decision, effect = finding.decision, finding.effect
-    if decision is None or effect is None:
-        return 0
-    # More blocks do not narrow what the client may have added.
-    is_wide = not effect.is_exact and decision.blocks[1] <= effect.n
-    return 0 if is_wide else decision.blocks[1]
+    return max(0, finding.decision.blocks[1]) if finding.decision else 0
 
 
 def _told(word: str, findings: Sequence[Finding]) -> str:

@@ -23,11 +23,12 @@ C. K. McPherson, B. C. Rowe, J. R. Stat. Soc. A 132, 1969 (repeated looks).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
+from perflab.analysis.bound_causes import UNKNOWN
 from perflab.statistics.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, Effect
 from perflab.statistics.families import (
     MOST_BLOCKS,
@@ -49,6 +50,10 @@ PEEKING_NOTE = (
 # The first words of the way out of an undecided comparison.
 FRESH_RUN = "a fresh run of"
 OUT_OF_REACH = -1
+QUIET_FIRST = "how many blocks would decide it, only the noise of a quiet machine can tell"
+UNCERTAIN_VALUES = (
+    "more blocks would not decide it: the interval holds what the client or pauses may have added"
+)
 
 
 class Kind(StrEnum):
@@ -74,12 +79,13 @@ class Decision:
     missing: str = ""
 
 
-def decide(effect: Effect, corrected: Corrected | None = None) -> Decision:
+def decide(effect: Effect, corrected: Corrected | None = None, way_out: str = UNKNOWN) -> Decision:
     """Decide what a ratio shows, or the bound of one.
 
     A difference up to ``MARGIN``, either way, does not matter (0.03: 3%); this is tested first, and
     not corrected for other claims. ``corrected`` is the claim's p-value, adjusted for the run's
-    claims about the response; without it the claim is alone.
+    claims about the response; without it the claim is alone. ``way_out`` says what would tell more
+    where only a bound is known (:mod:`perflab.analysis.bound_causes`).
     """
     x = np.array(effect.by_block)
     if len(x) < 2:
@@ -94,16 +100,33 @@ def decide(effect: Effect, corrected: Corrected | None = None) -> Decision:
             return Decision(Kind.DIFFERENT, (0, 0), why)
         level, missing = corrected.needed_p, f"{why}, but {corrected.text()}"
     if effect.bound:
-        text = "only a bound is known; a longer time-out would tell more than more blocks"
+        text = f"only a bound is known; {way_out}"
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
-    return _undecided(x, level, missing)
+    undecided = _undecided(x, level, missing)
+    if not effect.is_exact and undecided.blocks[1] == _next(x):
+        # The blocks agree: what each may be off by leaves it open, and no block narrows that.
+        return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), UNCERTAIN_VALUES, missing)
+    return undecided
+
+
+def of_busy_machine(decision: Decision) -> Decision:
+    """Return a decision of a run whose noise tells nothing of that of a quiet machine."""
+    if decision.kind is not Kind.UNDECIDED or decision.blocks[1] == OUT_OF_REACH:
+        return decision
+    return replace(decision, blocks=(OUT_OF_REACH, OUT_OF_REACH), text=QUIET_FIRST)
+
+
+def _next(x: np.ndarray) -> int:
+    """Return the fewest blocks of a fresh run that tells more than these blocks.
+
+    These did not decide it; below 6 the noise would have to be normal.
+    """
+    return max(len(x) + 1, SMALLEST_SIGNED_RANK)
 
 
 def _undecided(x: np.ndarray, level: float, missing: str) -> Decision:
     """Return how many blocks would decide it if the mean is the one measured."""
-    noise, effect = float(x.std(ddof=1)), abs(float(x.mean()))
-    # The blocks so far did not decide it; below 6 the noise would have to be normal.
-    start = max(len(x), SMALLEST_SIGNED_RANK)
+    noise, effect, start = float(x.std(ddof=1)), abs(float(x.mean())), _next(x)
     least, most = (_blocks(effect, end, level, start) for end in noise_range(noise, len(x)))
     if least == OUT_OF_REACH:
         text = f"more than {MOST_BLOCKS:,} blocks would be needed"

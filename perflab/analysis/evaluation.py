@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,9 +13,11 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
-from perflab.analysis.decision import Decision, decide
+from perflab.analysis.bound_causes import way_out_of_bound
+from perflab.analysis.decision import Decision, decide, of_busy_machine
 from perflab.analysis.failed_requests import counts_of, has_counts, refuse_unlike
-from perflab.analysis.noise import noise_flags
+from perflab.analysis.first_line import are_of_a_duel, corrected_over_first_line
+from perflab.analysis.noise import doubt, noise_flags
 from perflab.analysis.refused_trials import Refused, unequal
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
@@ -23,7 +25,7 @@ from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
-from perflab.statistics.comparison import SMALLEST_N, Effect, effect_within
+from perflab.statistics.comparison import SMALLEST_N, Effect, NothingLimits, effect_within
 from perflab.statistics.families import Corrected, corrected
 from perflab.statistics.shares import difference_of_shares
 
@@ -40,18 +42,18 @@ def without_percentile(claim: str) -> str:
 class Finding:
     """A contrast of a run with its effect (None: there is none), decision and verdict.
 
-    ``p_adjusted`` is the p-value adjusted over the tested ``claims`` of the run; verdict and
-    decision use it. A claim whose answer the load sets is not among them, because an effect that
-    cannot fail would lower the adjusted p-values of the others. ``blocks`` are the numbers of the
-    compared blocks, and ``left_out`` counts the blocks that lack a side. ``valid`` of the
-    ``trials`` of its treatments are valid. ``absent`` says why there is no number, or none from
-    the blocks that were left out. ``limit`` is, in words, the limit that a system's own rule sets
-    for a claim; empty elsewhere.
+    ``p_adjusted`` is the p-value adjusted over the tested ``claims`` about the response, or of a
+    duel's first line (:mod:`perflab.analysis.first_line`); verdict and decision use it. A claim
+    whose answer the load sets is not among them, because an effect that cannot fail would lower the
+    adjusted p-values of the others. ``blocks`` are the numbers of the compared blocks, and
+    ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
+    are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
+    ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
     both sides (:mod:`perflab.analysis.blocks`). ``refused`` are the refused trials, where one side
-    has more of them.
+    has more of them. ``way_out`` says what would tell more where only a bound is known.
     """
 
     contrast: Contrast
@@ -72,6 +74,7 @@ class Finding:
     scope: str = ""
     if_alike: Effect | None = None
     refused: Refused | None = None
+    way_out: str = ""
 
 
 # A run is a snapshot, so its findings are computed once.
@@ -96,12 +99,25 @@ def _evaluated(run: Run) -> list[Finding]:
     contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     trials = {name: run.trials_of(name) for name in {item.response for item in contrasts}}
     findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
-    families = [finding.contrast.response for finding in findings]
-    p_values = corrected([_tested_p(finding) for finding in findings], families)
-    return [
+    judged = [
         replace(_judged(_counted(run, finding), claim_p), noise=noise)
-        for finding, claim_p in zip(findings, p_values, strict=True)
+        for finding, claim_p in zip(findings, _corrected(findings), strict=True)
     ]
+    return list(map(_on_busy_machine, judged)) if doubt(run) else judged
+
+
+def _on_busy_machine(finding: Finding) -> Finding:
+    decision = finding.decision
+    return replace(finding, decision=of_busy_machine(decision)) if decision else finding
+
+
+def _corrected(findings: Sequence[Finding]) -> list[Corrected]:
+    """Return the p-values of claims with the adjusted ones: over a first line, or a response."""
+    contrasts = [finding.contrast for finding in findings]
+    p_values = [_tested_p(finding) for finding in findings]
+    if are_of_a_duel(contrasts):
+        return corrected_over_first_line(contrasts, p_values)
+    return corrected(p_values, [contrast.response for contrast in contrasts])
 
 
 def _tested_p(finding: Finding) -> float:
@@ -119,7 +135,7 @@ def _judged(finding: Finding, claim_p: Corrected) -> Finding:
         return finding_with_p
     effect, contrast = finding.effect, finding.contrast
     known = claim_p if math.isfinite(claim_p.adjusted) else None
-    verdict, decision = judge(effect, contrast, known), _decision(effect, contrast, known)
+    verdict, decision = judge(effect, contrast, known), _decision(finding_with_p, known)
     scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
 
@@ -171,7 +187,9 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         refuse_unlike(run, contrast, trials)
         effect, rule = _effect(run, contrast, trials), run.record.until_decided
     except AnalysisError as error:
-        verdict = Verdict(Outcome.UNDECIDED, str(error))
+        is_open = isinstance(error, NothingLimits)
+        way_out = f"; {way_out_of_bound(run, contrast, trials)}" * is_open
+        verdict = Verdict(Outcome.UNDECIDED, f"{error}{way_out}")
         if contrast.set_by_load:
             verdict = judge(None, contrast)
         return Finding(contrast, response, None, verdict)
@@ -186,6 +204,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
         if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
         refused=unequal(run, contrast, trials, partial(_effect, run, contrast)),
+        way_out=way_out_of_bound(run, contrast, trials) if effect.bound else "",
     )
 
 
@@ -215,11 +234,12 @@ def _drifts(
     return () if drifts.isna().any() else tuple(map(float, drifts))
 
 
-def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:
+def _decision(finding: Finding, among: Corrected | None) -> Decision | None:
     """Return the decision on a ratio; None for a difference, whose margin would have no unit.
 
     None also with too few blocks for a verdict.
     """
-    if contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
+    effect, contrast = finding.effect, finding.contrast
+    if effect is None or contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
         return None
-    return decide(effect, corrected=among)
+    return decide(effect, among, finding.way_out)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.recordings import Run
-from perflab.statistics.in_words import counted, number
+from perflab.statistics.in_words import as_share, counted, number
 
 COLUMNS = ["what", "value", "flag"]
 CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
@@ -192,10 +192,10 @@ def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
         share = float(np.average(shares[known], weights=spans[known]))
         yield _flagged(
             "CPU stolen by the host",
-            f"{share:.1%} of the measured time",
+            f"{as_share(share, 1)} of the measured time",
             share > MAX_STEAL_SHARE,
             "other guests took CPU time",
-            f"other guests took {share:.0%} of the CPU (steal)",
+            f"other guests took {as_share(share)} of the CPU (steal)",
         )
 
 
@@ -207,10 +207,10 @@ def _foreign(run: Run) -> Iterator[Fact]:
         return
     yield _flagged(
         "others on the lab's cores",
-        f"{share:.1%} of their measured time",
+        f"{as_share(share, 1)} of their measured time",
         share > MAX_FOREIGN_SHARE,
         "other processes ran there (interrupts count too)",
-        f"others used {share:.0%} of the cores",
+        f"others used {as_share(share)} of the cores",
     )
 
 
@@ -219,7 +219,7 @@ def doubt(run: Run) -> str:
     share = share_of_others(run)
     if not share > LOADED:
         return ""
-    return f"others used {share:.0%} of the cores meanwhile: repeat it on a quiet machine"
+    return f"others used {as_share(share)} of the cores meanwhile: repeat it on a quiet machine"
 
 
 def share_of_others(run: Run) -> float:

@@ -4,8 +4,10 @@ A bound is crossed if the whole 95% interval of the effect lies beyond it, and h
 the interval does; otherwise, and below 3 blocks, it is undecided. A gate that looked at the
 estimate alone would fail half of the changes whose true effect is exactly the bound.
 
-Each bound alone is crossed by chance in up to 2.5% of comparisons. From four bounds on, Holm's
-method keeps the chance that any of them is below 5% (S. Holm, Scand. J. Stat. 6, 1979).
+Each bound alone is crossed by chance in up to 2.5% of comparisons. Over all bounds of a gate, for
+all pairs of variants, Holm's method keeps the chance that any is crossed below 5%. A gate asks for
+one side alone, so its p-values are one-sided. Too few blocks could cross no bound, whatever they
+show (:mod:`perflab.analysis.gate_blocks`): what they leave undecided is not judged.
 """
 
 from __future__ import annotations
@@ -13,14 +15,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from perflab.analysis.evaluation import Finding
+from perflab.analysis.gate_blocks import could_have_failed
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
 from perflab.recordings.responses import FAILURES
 from perflab.statistics.comparison import SMALLEST_N, USUAL_P
+from perflab.statistics.families import holm
 
 # The name of a bound, and its response.
 NAMES = {
@@ -33,7 +37,6 @@ NAMES = {
     "failures": FAILURES,
 }
 MORE_IS_BETTER = ("throughput",)
-FEWEST_CORRECTED = 4
 WRITTEN = re.compile(r"\s*([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
 
 
@@ -43,7 +46,7 @@ class Crossed(StrEnum):
     YES = "crossed"
     NO = "held"
     UNDECIDED = "undecided"
-    UNKNOWN = "not compared"
+    UNKNOWN = "not judged"
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,16 @@ class Threshold:
         return Crossed.UNDECIDED if sign * worse > sign * self.bound else Crossed.NO
 
     def p_value(self, finding: Finding) -> float:
-        """Return the p-value of an effect that is exactly the bound."""
+        """Return the one-sided p-value of an effect that is at most the bound, or at least.
+
+        1 where the interval does not lie beyond the bound: such a bound is not crossed.
+        """
+        if self.crossed_by(finding) is not Crossed.YES:
+            return 1.0
         assert finding.effect is not None
         assert finding.effect.blocks is not None
         bound = self.bound if self.response == FAILURES else math.log(self.bound)
-        return finding.effect.blocks.p_value(bound)
+        return finding.effect.blocks.p_value(bound) / 2
 
 
 @dataclass(frozen=True)
@@ -129,21 +137,18 @@ def judged(thresholds: Sequence[Threshold], findings: Iterable[Finding]) -> list
         for threshold in thresholds
         if threshold.response == finding.contrast.response
     ]
-    results = [
-        Judged(threshold, finding.contrast, threshold.crossed_by(finding))
-        for threshold, finding in pairs
+    adjusted = holm([threshold.p_value(finding) for threshold, finding in pairs])
+    return [
+        Judged(threshold, finding.contrast, _result(threshold, finding, p, len(pairs)))
+        for (threshold, finding), p in zip(pairs, adjusted, strict=True)
     ]
-    if len(results) < FEWEST_CORRECTED:
-        return results
-    p_values = {
-        at: threshold.p_value(finding)
-        for at, (threshold, finding) in enumerate(pairs)
-        if results[at].crossed is Crossed.YES
-    }
-    sure = True
-    for tried, at in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        # Once one of the ordered p-values is too large, no later one counts.
-        sure = sure and p_values[at] <= USUAL_P / (len(results) - tried)
-        if not sure:
-            results[at] = replace(results[at], crossed=Crossed.UNDECIDED)
-    return results
+
+
+def _result(threshold: Threshold, finding: Finding, adjusted: float, bounds: int) -> Crossed:
+    """Return the result of one of ``bounds``, whose p-value is adjusted over all of them."""
+    result = threshold.crossed_by(finding)
+    if result is Crossed.YES and adjusted > USUAL_P:
+        result = Crossed.UNDECIDED
+    if result is Crossed.UNDECIDED and finding.effect is not None:
+        return result if could_have_failed(finding.effect, bounds) else Crossed.UNKNOWN
+    return result

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from perflab.errors import AnalysisError
 from perflab.recordings.columns import PHASE_COLUMN
-from perflab.statistics.in_words import counted, number, signed
+from perflab.statistics.in_words import as_share, counted, number, signed
 from perflab.statistics.quantiles import t_interval
 
 WHOLE = "app"
@@ -206,7 +206,7 @@ def largest_phase(table: pd.DataFrame, treatment: str, label: str) -> str:
     spent = f"{number(top['mean_ms'])} of {number(parts['mean_ms'].sum())} ms"
     return (
         f"{label}: the largest part of the response time is {part_words(top['part'])}, {spent} on "
-        f"average ({top['share']:.0%}; {counted(int(top['trials']), 'trial')}, "
+        f"average ({as_share(top['share'])}; {counted(int(top['trials']), 'trial')}, "
         f"{counted(int(top['requests']), 'request')})."
     )
 

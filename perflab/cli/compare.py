@@ -43,7 +43,8 @@ def command(
 
     Exit status with --fail-on: 3 if a response is worse (the whole interval of its ratio is beyond
     the factor), 5 with fewer than three runs on a side, 4 if a response could not be compared.
-    Exit status 4 also if the runs are not comparable (other parameters, machine or backend).
+    Exit status 4 also if the runs are not comparable (other parameters, machine or backend), or if
+    nothing could be compared.
 
     Example: perflab compare latest latest:synchronous_commit
     """
@@ -69,8 +70,11 @@ def command(
     if len(worse):
         print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
-    if fail_on and (comparison.table.empty or len(comparison.not_compared)):
-        many = len(comparison.not_compared) or "all"
+    if len(comparison.not_compared) == len(comparison.table):
+        print("nothing could be compared", file=sys.stderr)
+        raise typer.Exit(NOT_COMPARABLE)
+    if fail_on and len(comparison.not_compared):
+        many = len(comparison.not_compared)
         print(f"{many} rows could not be compared: --fail-on {fail_on:g} fails", file=sys.stderr)
         raise typer.Exit(NOT_COMPARABLE)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from perflab.cli.duel_status import LAB_FAILED, SKIPPED, bisected, status_of
 from perflab.cli.outputs import frame_table, make_console, named_here, print_table
 from perflab.errors import (
     ImageError,
@@ -23,15 +24,10 @@ from perflab.errors import (
 )
 
 if TYPE_CHECKING:
-    from perflab.analysis.evaluation import Finding
-    from perflab.analysis.thresholds import Crossed
     from perflab.recordings import Run
     from perflab.reports.duels import Pair
 
 EXPERIMENT = "custom_service"
-WORSE, NOT_COMPARED, UNDECIDED = 3, 4, 5
-# What `git bisect run` understands: any other status below 126 is a bad commit, one above ends it.
-NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED = 0, 1, 125, 128
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
 
 
@@ -88,11 +84,11 @@ def command(
     ] = "",
     expect_body: Annotated[str, _option("must occur in every body", LOAD)] = "",
     duration: Annotated[
-        float | None, _option("seconds of each trial (3)", LOAD, "--duration", "-d")
+        float | None, _option("seconds of each trial (2)", LOAD, "--duration", "-d")
     ] = None,
     warmup: Annotated[float | None, _option("seconds before them (1)", LOAD)] = None,
     blocks: Annotated[
-        str, _option("one trial of each variant per block (8), or until_decided", VERDICT)
+        str, _option("one trial of each variant per block (10 or more), or until_decided", VERDICT)
     ] = "",
     design: Annotated[
         str,
@@ -139,10 +135,11 @@ def command(
     Example: perflab duel --variant a=url:http://127.0.0.1:8001
     --variant b=url:http://127.0.0.1:8002 --rate 200
 
-    Exit status: 0 no effect is certainly beyond a threshold of --fail-on; 1 an error, see stderr;
-    2 an option cannot be read; 3 a whole 95% interval is beyond its threshold; 4 a threshold could
-    not be judged, or nothing was compared, because too few trials are valid; 5 with --strict, a
-    threshold lies within an interval; 130 interrupted. If several apply: the first of 3, 4, 5.
+    Exit status: 0 every variant was compared, and no effect is certainly beyond its threshold; 1 an
+    error: nothing, or not everything, was measured; 2 an option cannot be read; 3 an effect is
+    certainly beyond its threshold; 4 a threshold could not be judged, or a variant could not be
+    compared; 5 with --strict: a threshold lies within an interval, or is not certain; 130
+    interrupted. If several apply: the first of 3, 4, 5.
 
     With --bisect: 0 the second variant is not slower (by its mean, or by --fail-on), 1 it is, 125
     that is not decided, or a variant could not be built or started, 128 the lab itself failed.
@@ -161,8 +158,8 @@ def command(
     # Late: pydantic is slow to import.
     from perflab.cli.duel_file import given
 
-    values, bounds, is_strict = given(experiment=EXPERIMENT, file=file, options=options, run=resume)
-    bounds, strict = [*bounds, *(fail_on or [])], is_strict or strict
+    values, bounds, is_strict = given(EXPERIMENT, file, options, resume, fail_on or [])
+    strict = is_strict or strict
     if bisect and len(values.get("variants", ())) > 2:
         raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
     with _statuses_of_git(bisect):
@@ -182,21 +179,6 @@ def _statuses_of_git(asked: bool) -> Iterator[None]:
         raise typer.Exit(SKIPPED if is_a_variants else LAB_FAILED) from None
 
 
-def bisected(findings: Sequence[Finding], crossed: Collection[Crossed]) -> int:
-    """Return the status for `git bisect run`: of thresholds if there are any, else of the mean."""
-    from perflab.analysis.decision import Kind
-    from perflab.analysis.thresholds import Crossed
-
-    if crossed:
-        held = NOT_SLOWER if set(crossed) == {Crossed.NO} else SKIPPED
-        return SLOWER if Crossed.YES in crossed else held
-    mean = next(finding for finding in findings if finding.contrast.response == "mean_ms")
-    if mean.effect is None or mean.decision is None or mean.decision.kind is Kind.UNDECIDED:
-        return SKIPPED
-    is_different = mean.decision.kind is Kind.DIFFERENT
-    return SLOWER if is_different and mean.effect.low > 1 else NOT_SLOWER
-
-
 def _text(body: str) -> str:
     """Return a body; for ``@FILE`` the content of the file."""
     if not body.startswith("@"):
@@ -211,33 +193,23 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     """Run, print the answer, save the figures; end with the status of the gate."""
     from perflab import api
     from perflab.analysis.evaluation import evaluate
-    from perflab.analysis.thresholds import Crossed, judged, thresholds_of
+    from perflab.analysis.thresholds import judged, thresholds_of
     from perflab.cli.repeating import repeatable
     from perflab.reports.duels import pairs_of
 
     thresholds = thresholds_of(bounds, "perflab duel --fail-on")
     run = api.run(EXPERIMENT, values)
     findings = evaluate(run)
-    gate = judged(thresholds, findings)
-    _print(run, pairs_of(findings, thresholds, gate))
+    pairs = pairs_of(findings, thresholds, judged(thresholds, findings))
+    _print(run, pairs)
     console = make_console()
     folder = named_here(api.save(run)[0].parent)
     console.print(Text(f"\nfigures and section: {folder}/"), soft_wrap=True)
     if not values.get("resume"):
         again = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
         console.print(Text(f"repeat: {again}"), soft_wrap=True)
-    crossed = {bound.crossed for bound in gate}
-    # A threshold on a metric that the run does not have was held against nothing.
-    unjudged = len(thresholds) > len({bound.threshold.text for bound in gate})
     sys.stdout.flush()
-    if bisect:
-        raise typer.Exit(bisected(findings, [Crossed.UNKNOWN] if unjudged else crossed))
-    if Crossed.YES in crossed:
-        raise typer.Exit(WORSE)
-    if Crossed.UNKNOWN in crossed or unjudged or not any(finding.effect for finding in findings):
-        raise typer.Exit(NOT_COMPARED)
-    if strict and Crossed.UNDECIDED in crossed:
-        raise typer.Exit(UNDECIDED)
+    raise typer.Exit(bisected(pairs) if bisect else status_of(pairs, strict))
 
 
 def _print(run: Run, pairs: list[Pair]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import create_model
 
 from perflab import systems
+from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError
 from perflab.parameters import check, did_you_mean
 
@@ -21,9 +22,12 @@ KeyPath = tuple[str, ...]
 
 
 def given(
-    experiment: str, file: str, options: dict[str, Any], run: str
+    experiment: str, file: str, options: dict[str, Any], run: str, fail_on: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[str], bool]:
     """Return the parameters, thresholds and strictness of a file and of options that overrule it.
+
+    The thresholds of ``fail_on`` are added to those of the file, and a new run has enough blocks
+    for all (:mod:`perflab.cli.duel_blocks`).
 
     Of a ``run`` that is to be finished, the other parameters are not checked here: it has its own.
     Raises ParameterError with every problem.
@@ -46,7 +50,10 @@ def given(
         lambda name: "" if name in options else places.get(name, ""),
     )
     of_run = {name: value for name, value in values.items() if name not in gate}
-    return of_run | ({"resume": run} if run else {}), list(checked.fail_on), checked.strict
+    bounds = [*checked.fail_on, *fail_on]
+    if run:
+        return of_run | {"resume": run}, bounds, checked.strict
+    return with_enough_blocks(of_run, checked, len(bounds), SUBJECT), bounds, checked.strict
 
 
 def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:

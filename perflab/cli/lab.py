@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perflab.cli.outputs import make_console, named_here
+from perflab.cli.run import NO_TRIAL_COUNTS
+from perflab.statistics.in_words import as_share
 
 if TYPE_CHECKING:
     from perflab.analysis.answers import Answer
@@ -42,7 +44,7 @@ def command(
     """Run the core experiments, draw them in their notebooks, and answer their questions.
 
     Long experiments run with shortened settings. The notebooks show them, and -p changes them. A
-    page has a card for each question.
+    page has a card for each question. Exit status 4: no trial of an experiment counts.
 
     Example: perflab lab -p blocks=6 --backend process
     """
@@ -76,6 +78,8 @@ def command(
     trust = _in_all(runs, minutes(time.monotonic() - began))
     for line in ("", *_table(answers), "", trust, *_links(answers)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if any(run.valid_trials().empty for run in runs):
+        raise typer.Exit(NO_TRIAL_COUNTS)
 
 
 def _in_all(runs: Sequence[Run], duration: str) -> str:
@@ -90,7 +94,7 @@ def _in_all(runs: Sequence[Run], duration: str) -> str:
     trials = pd.concat([run.trials() for run in runs])
     valid = int((trials["state"] == "valid").sum())
     shares = [share for share in map(share_of_others, runs) if math.isfinite(share)]
-    others = f" (others used {max(shares):.0%})" if shares else ""
+    others = f" (others used {as_share(max(shares))})" if shares else ""
     parts = [duration, f"{record.backend} backend", f"{counted(cores, 'core')}{others}"]
     return f"{', '.join(parts)}, {valid} of {len(trials)} trials count"
 

@@ -9,6 +9,8 @@ import typer
 from perflab.cli.outputs import named_here, print_shown
 from perflab.errors import ParameterError
 
+NO_TRIAL_COUNTS = 4
+
 
 def command(
     name: Annotated[str, typer.Argument(help="experiment; 'perflab experiments' lists them")] = "",
@@ -29,6 +31,8 @@ def command(
     ] = 0.0,
 ) -> None:
     """Run an experiment; print what it found, and save figures and a section for a document.
+
+    Exit status: 0 measured; 1 an error; 4 no trial counts, so there is no answer; 130 interrupted.
 
     Example: perflab run synchronous_commit -p blocks=6 -p workers=1,4
 
@@ -52,3 +56,5 @@ def command(
     print_shown(shown)
     print(f"\nFigures, tables and section: {folder}/")
     print(f"More of it: perflab show {run.run_id}")
+    if run.valid_trials().empty:
+        raise typer.Exit(NO_TRIAL_COUNTS)

@@ -9,7 +9,7 @@ from typing import Any
 
 from perflab.load.checks.failures import Cause, in_words
 from perflab.recordings.display import escaped
-from perflab.statistics.in_words import visible
+from perflab.statistics.in_words import as_share, visible
 from perflab.statistics.quantiles import OF_LOADS, needed_n
 
 WIDTH = 80
@@ -130,7 +130,8 @@ def _invalid(shown: Mapping[str, Any]) -> Iterator[str]:
 
 def _remarks(shown: Mapping[str, Any]) -> Iterator[str]:
     each = f"{shown['client_cpu_us_per_request']:.1f} us of CPU per request, "
-    yield f"client: {each if shown['requests'] else ''}{shown['client_cpu_share']:.0%} of its cores"
+    cores = f"{as_share(shown['client_cpu_share'])} of its cores"
+    yield f"client: {each if shown['requests'] else ''}{cores}"
     if shown["valid"]:
         yield "valid"
     for warning in shown["warnings"]:

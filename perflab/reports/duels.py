@@ -12,6 +12,9 @@ from perflab.analysis.answers import IN_TIMES, percent, ratio_words, refused_wor
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import bound_text, client_words
+from perflab.analysis.first_line import VARIANT, are_of_a_duel
+from perflab.analysis.gate_blocks import fewest_blocks
+from perflab.analysis.not_compared import is_compared, why_not
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
@@ -46,18 +49,12 @@ GATE_WORDS = {
     Crossed.NO: "passed",
 }
 MOST_REASONS = 2
-FACTOR = "variant"
 LENGTH, DIGEST = "answer_bytes", "answer_digest"
 
 
 def are_variants(run: Run) -> bool:
     """Return whether a run compares variants (its one factor) without any published result."""
-    contrasts, responses = run.record.contrasts, set(NAMES.values())
-    return (
-        list(run.record.factors) == [FACTOR]
-        and any(contrast.response in TIMES for contrast in contrasts)
-        and all(item.response in responses and not item.source for item in contrasts)
-    )
+    return list(run.record.factors) == [VARIANT] and are_of_a_duel(run.record.contrasts)
 
 
 def variant_sentences(run: Run) -> list[str]:
@@ -91,8 +88,8 @@ def other_answers(run: Run) -> list[str]:
         return []
     answered = trials.dropna(subset=[LENGTH])
     old, *others = (
-        (name, answered[answered[f"factor_{FACTOR}"] == name])
-        for name in run.record.factors[FACTOR]
+        (name, answered[answered[f"factor_{VARIANT}"] == name])
+        for name in run.record.factors[VARIANT]
     )
     apart = [(name, bodies) for name, bodies in others if _are_apart(old[1], bodies)]
     lengths = [dict.fromkeys((_lengths(bodies), _lengths(old[1]))) for _, bodies in apart]
@@ -131,7 +128,11 @@ class Pair:
 def pairs_of(
     findings: Iterable[Finding], thresholds: Sequence[Threshold], results: Iterable[Judged]
 ) -> list[Pair]:
-    """Return the pairs of a duel; a threshold on what was not measured is not judged."""
+    """Return the pairs of a duel.
+
+    A threshold on what was not measured is not judged, nor is one that a pair held of which nothing
+    was compared.
+    """
     by_sides: dict[tuple[str, str], dict[str, Finding]] = {}
     for finding in findings:
         contrast = finding.contrast
@@ -141,7 +142,9 @@ def pairs_of(
 
     def result_of(threshold: Threshold, of_pair: Mapping[str, Finding]) -> Crossed:
         finding = of_pair.get(threshold.response)
-        return crossed[finding.contrast.name, threshold] if finding else Crossed.UNKNOWN
+        result = crossed[finding.contrast.name, threshold] if finding else Crossed.UNKNOWN
+        is_judged = result is Crossed.YES or is_compared(of_pair)
+        return result if is_judged else Crossed.UNKNOWN
 
     return [
         Pair(*sides, of_pair, {item: result_of(item, of_pair) for item in thresholds})
@@ -180,8 +183,9 @@ def answer(pair: Pair, is_only: bool = True) -> str:
     of another response only where it differs and these two do not say so. The new variant's name is
     in it where something differs, and where the pair is not the only one.
     """
-    if not any(finding.effect for finding in pair.findings.values()):
-        return f"{pair.new} could not be compared: {_gate_words(pair.gate)}".removesuffix(": ")
+    if not is_compared(pair.findings):
+        why = "; ".join(filter(None, [why_not(pair.findings), _gate_words(pair.gate)]))
+        return f"{pair.new} could not be compared: {why}".removesuffix(": ")
     different, undecided, same, not_compared = [], [], [], []
     for finding in _in_the_answer(pair.findings):
         result, response = meaning(finding), finding.contrast.response
@@ -210,7 +214,8 @@ def _in_the_answer(findings: Mapping[str, Finding]) -> list[Finding]:
     times = [findings[name] for name in TIMES if name in findings]
     time = next(filter(attrgetter("effect"), times), times[0])
     # Where failed requests leave the mean open, a percentile may tell more.
-    time = next((item for item in times if item.effect and not failures.is_open(item)), time)
+    decidable = (item for item in times if item.effect and not failures.is_open(item, findings))
+    time = next(decidable, time)
     chosen = [time, *([findings[CPU]] if CPU in findings else [])]
     for name in (*TIMES, MEMORY, FAILURES):
         shown = meaning(findings[name]) if name in findings else ""
@@ -343,7 +348,8 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
         others = [f"{len(reasons) - MOST_REASONS} more in the section"]
         shown = reasons[:MOST_REASONS] + others * (len(reasons) > MOST_REASONS)
         lines.append(f"{len(refused)} do not: {'; '.join(shown)}")
-    return [*lines, *_limits(run, pairs), *(f"note: {item.text}" for item in run.record.warnings)]
+    lines += [*_of_other_blocks(run, pairs), *_limits(run, pairs), *_of_gate(pairs)]
+    return [*lines, *(f"note: {item.text}" for item in run.record.warnings)]
 
 
 def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
@@ -355,7 +361,7 @@ def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
             name = f"{pair.new} " * (len(pairs) > 1) + NAME_OF[response]
             for text in _caveats(run, pair, finding):
                 names_by_text.setdefault(text, []).append(name)
-            is_open = failures.is_open(finding)
+            is_open = failures.is_open(finding, pair.findings)
             if finding.decision is not None and finding.decision.blocks[1] > 0 and not is_open:
                 blocks[name] = finding.decision.blocks[1]
     for text, names in names_by_text.items():
@@ -367,6 +373,39 @@ def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
         )
 
 
+def _of_other_blocks(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield that other tables show other values, where valid trials are in no compared block."""
+    valid = run.valid_trials()
+    if any(
+        set(valid[valid["treatment"].isin(_treatments(run, finding))]["block"])
+        - set(finding.blocks)
+        for pair in pairs
+        for finding in pair.findings.values()
+        if finding.effect is not None and finding.effect.looks is None
+    ):
+        yield (
+            "values here are of the blocks compared; perflab show has those of all valid trials, "
+            "and they differ"
+        )
+
+
+def _of_gate(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield that too few blocks count for a gate to fail, where that left thresholds unjudged."""
+    bounds = sum(len(pair.gate) for pair in pairs)
+    names: dict[str, int] = {}
+    for pair in pairs:
+        for threshold, crossed in pair.gate.items():
+            finding = pair.findings.get(threshold.response)
+            effect = finding.effect if finding else None
+            if crossed is Crossed.UNKNOWN and effect is not None and is_compared(pair.findings):
+                names[threshold.text] = effect.n
+    if names:
+        yield (
+            f"{', '.join(names)}: not judged, because only {counted(min(names.values()), 'block')} "
+            f"count; a gate of {counted(bounds, 'threshold')} needs {fewest_blocks(bounds)} to fail"
+        )
+
+
 def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     """Yield why a response was not compared or decided, and how far its result holds."""
     decision = finding.decision
@@ -374,8 +413,9 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
         valid = run.valid_trials()
         valid = valid[valid["treatment"].isin(_treatments(run, finding))]
         yield why_unmeasured(valid, finding.response) or finding.verdict.reason
-    if decision is not None and decision.missing:
-        yield decision.missing
+    if meaning(finding) == UNDECIDED and finding.effect and finding.effect.p_value <= USUAL_P:
+        questions = counted(finding.claims, "question")
+        yield f"the interval excludes no difference, which is not certain over {questions} (Holm)"
     if decision is not None and decision.kind is Kind.UNDECIDED and decision.blocks[1] <= 0:
         # No number of blocks would decide it.
         yield decision.text
@@ -384,7 +424,7 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
             continue
         if threshold.crossed_by(finding) is Crossed.YES:
             yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
-    yield from failures.caveats(finding)
+    yield from failures.caveats(finding, pair.findings)
     if finding.scope:
         yield f"the result holds {finding.scope}"
     if words := client_words(finding):

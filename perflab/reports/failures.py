@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from perflab.analysis.decision import MARGIN, MARGIN_OF_SHARES, Kind
 from perflab.analysis.evaluation import Finding
+from perflab.recordings.responses import FAILURES
 from perflab.statistics.comparison import CONFIDENCE, Effect
 from perflab.statistics.in_words import number, to_safe_side
 from perflab.statistics.shares import BlocksOfShares
@@ -29,19 +30,25 @@ def alike(effect: Effect) -> str:
     return ALIKE if least > -MARGIN_OF_SHARES and most < MARGIN_OF_SHARES else ""
 
 
-def is_open(finding: Finding) -> bool:
-    """Return whether an undecided ratio has ends in each block that no more blocks would close."""
+def is_open(finding: Finding, findings: Mapping[str, Finding]) -> bool:
+    """Return whether failed requests leave a ratio open, so that no more blocks would decide it.
+
+    ``findings`` are all of the pair, by response.
+    """
     effect, decision = finding.effect, finding.decision
     if effect is None or decision is None or decision.kind is not Kind.UNDECIDED:
         return False
-    blocks = effect.blocks
+    of_failures = findings[FAILURES].effect if FAILURES in findings else None
+    shares, blocks = of_failures.blocks if of_failures else None, effect.blocks
+    if not isinstance(shares, BlocksOfShares) or shares.none_failed:
+        return False
     if blocks is None or effect.bound:
         return False
     # Ends so far apart do not fit into the margin, however many blocks there are.
     return float(np.median(blocks.high - blocks.low)) > 2 * math.log1p(MARGIN)
 
 
-def caveats(finding: Finding) -> Iterator[str]:
+def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
     """Yield how many requests failed of each side, or that failures leave a time open."""
     blocks = finding.effect.blocks if finding.effect else None
     if isinstance(blocks, BlocksOfShares):
@@ -56,7 +63,7 @@ def caveats(finding: Finding) -> Iterator[str]:
             for side, tally in sides
         ]
         yield f"{', '.join(parts)}; exact 95% intervals, as if failures were independent"
-    elif is_open(finding):
+    elif is_open(finding, findings):
         yield (
             "what failed may have taken no time or its whole time-out, and both ends count: more "
             "blocks do not tell more, a shorter time-out (--timeout) may"

@@ -17,6 +17,7 @@ from perflab.host.placing import placement
 from perflab.paths import runs_dir, state_dir
 from perflab.stacks import cleanup
 from perflab.stacks.engine import docker_client
+from perflab.statistics.in_words import as_share
 
 OK, BEWARE, WRONG = "ok", "beware", "wrong"
 CPU = "/sys/devices/system/cpu"
@@ -84,7 +85,9 @@ def neighbours(before: Times, after: Times) -> list[Finding]:
 
 
 def _share(what: str, share: float, most: float, todo: str) -> Finding:
-    return _judged(what, f"{share:.1%} of all cores in {LOOK_S:g} s", todo * (share > most))
+    return _judged(
+        what, f"{as_share(share, 1)} of all cores in {LOOK_S:g} s", todo * (share > most)
+    )
 
 
 def _judged(what: str, text: str, todo: str, bad: str = BEWARE) -> Finding:

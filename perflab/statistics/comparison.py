@@ -25,6 +25,11 @@ from perflab.errors import AnalysisError
 from perflab.statistics import interim_analysis, signed_rank
 from perflab.statistics.interim_analysis import LooksTaken, UntilDecided
 
+
+class NothingLimits(AnalysisError):
+    """Bounds of both sides of a comparison leave its effect open."""
+
+
 Scale = Literal["ratio", "difference"]
 SizeBound = Literal["", "at most", "at least"]
 
@@ -370,9 +375,9 @@ def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None
             return _one_sided(of_blocks, side, scale, rule)
     if not known.any():
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
-    raise AnalysisError(
-        "requests were cut off before their end on both sides, or on different sides in different "
-        "blocks: nothing limits the effect; set a longer time-out"
+    raise NothingLimits(
+        "only bounds are known on both sides, or on different sides in different blocks: nothing "
+        "limits the effect"
     )
 
 

@@ -38,6 +38,7 @@ from perflab.statistics.comparison import (
     benjamini_hochberg,
 )
 from perflab.statistics.in_words import counted
+from perflab.statistics.interim_analysis import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,23 @@ class Corrected:
         return f"p, adjusted for {counted(self.claims, 'claim')}, is {self.adjusted:.2g}"
 
 
-def corrected(p_values: Sequence[float], families: Sequence[str] | None = None) -> list[Corrected]:
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted over a family, so that any false one is rare; NaNs are ignored.
+
+    Those up to 0.05 hold together: where nothing differs, at most one family in twenty has any.
+    Source: S. Holm, Scand. J. Stat. 6, 1979.
+    """
+    p = pd.Series(p_values, dtype=float)
+    known = p.dropna().sort_values()
+    adjusted = (known * np.arange(len(known), 0, -1)).cummax().clip(upper=1.0)
+    return [float(value) for value in adjusted.reindex(p.index)]
+
+
+def corrected(
+    p_values: Sequence[float],
+    families: Sequence[str] | None = None,
+    adjust: Callable[[Sequence[float]], list[float]] = benjamini_hochberg,
+) -> list[Corrected]:
     """Return every p-value of a run with its adjusted one (NaN: not tested, not counted).
 
     ``families`` names the family of each p-value; without it all p-values are one family.
@@ -71,19 +88,25 @@ def corrected(p_values: Sequence[float], families: Sequence[str] | None = None) 
     family = "" if families is None else list(families)
     table = pd.DataFrame({"p": np.asarray(p_values, dtype=float), "family": family})
     of_family = table.groupby("family")["p"]
-    table["adjusted"] = of_family.transform(
-        lambda p: pd.Series(benjamini_hochberg(p.tolist()), index=p.index)
-    )
+    table["adjusted"] = of_family.transform(lambda p: pd.Series(adjust(p.tolist()), index=p.index))
     table["claims"] = of_family.transform("count")
     return [Corrected(p, adjusted, int(n)) for p, _, adjusted, n in table.itertuples(index=False)]
 
 
-def blocks_for_one(claims: int) -> int:
+def blocks_for_one(claims: int, level: float = USUAL_P, sides: int = 2) -> int:
     """Return the fewest blocks that can show one effect, however large, among ``claims``.
 
-    The signed-rank test of n blocks has no p below 2 / 2^n.
+    ``level`` is that of all claims together, and ``sides`` those on which an effect may lie.
     """
-    return max(SMALLEST_SIGNED_RANK, math.ceil(math.log2(2 * claims / USUAL_P)))
+    blocks = SMALLEST_SIGNED_RANK
+    while claims * sides * smallest_p(blocks) > level * (1 + ROUNDING):
+        blocks += 1
+    return blocks
+
+
+def smallest_p(blocks: int) -> float:
+    """Return the smallest one-sided p-value that the signed-rank test of so many blocks has."""
+    return 2.0**-blocks
 
 
 POWER = 0.8

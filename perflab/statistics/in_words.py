@@ -59,6 +59,19 @@ def number(value: Any) -> str:
     return f"{value:,.{decimals}f}" if decimals < 8 else f"{value:.2e}"
 
 
+MOST_DECIMALS = 9
+
+
+def as_share(value: float, decimals: int = 0) -> str:
+    """Return a share in percent: ``4%``; 0% is none at all, and 100% is all.
+
+    Shares near these have as many decimals as tell them apart: ``0.4%``, ``99.6%``.
+    """
+    text = f"{value:.{decimals}%}"
+    seems_whole = float(text.removesuffix("%")) in (0, 100) and value not in (0, 1)
+    return as_share(value, decimals + 1) if seems_whole and decimals < MOST_DECIMALS else text
+
+
 def at_most(value: float) -> str:
     """Return an upper bound, rounded up: ``<= 0.214``."""
     return f"<= {number(to_safe_side(value, 'at most'))}"

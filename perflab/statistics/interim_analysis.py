@@ -220,6 +220,11 @@ def p_value(x: np.ndarray, looks: LooksTaken) -> float:
     return error_that_ends(signed_rank.smaller_sum(x), looks.counts, looks.shares)
 
 
+def smallest_p(looks: LooksTaken) -> float:
+    """Return the smallest two-sided p-value that the last look could have; 1 before the first."""
+    return error_that_ends(0, looks.counts, looks.shares) if looks.counts else 1.0
+
+
 def ending_sums(
     error: float, counts: tuple[int, ...], shares: tuple[float, ...]
 ) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from perflab.statistics.comparison import CONFIDENCE, NO_DISTANCE
+from perflab.statistics.in_words import as_share
 
 EXACT_PRODUCT = 2500
 # Up to so many orders of two samples are all looked at.
@@ -128,12 +129,12 @@ class Rate:
         """Return ``2 of 24: 8% [1%, 27%]``."""
         if not self.n:
             return "no case"
-        return f"{self.hits} of {self.n}: {self.hits / self.n:.0%} {self.bounds()}"
+        return f"{self.hits} of {self.n}: {as_share(self.hits / self.n)} {self.bounds()}"
 
     def bounds(self) -> str:
         """Return ``[1%, 27%]``."""
         low, high = self.interval
-        return f"[{low:.0%}, {high:.0%}]"
+        return f"[{as_share(low)}, {as_share(high)}]"
 
 
 FEWEST = 3

@@ -18,6 +18,7 @@ import numpy as np
 from perflab.errors import LoadError
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
+from perflab.statistics.in_words import as_share
 from perflab.trials.designs import ENDING_SHARE, GAP_SHARE, LONGEST_MS, Design
 from perflab.trials.plan import RunPlan
 from perflab.trials.trial import Bench, send_beside
@@ -93,8 +94,8 @@ def refuse_busy_client(paces: Mapping[str, Pace]) -> None:
         half = f"{pace.rate / 2:.2g}"
         raise LoadError(
             f"the client is the limit, not the service: in a short load on {busiest} it used "
-            f"{pace.client_share:.0%} of its cores at {pace.rate:,.0f} requests/s, so no trial "
-            f"would count; ask for a rate below that, such as rate={float(half):.0f} "
+            f"{as_share(pace.client_share)} of its cores at {pace.rate:,.0f} requests/s, so no "
+            f"trial would count; ask for a rate below that, such as rate={float(half):.0f} "
             f"(perflab duel --rate {float(half):.0f}), or for requests that take longer"
         )
 

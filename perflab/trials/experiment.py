@@ -107,7 +107,7 @@ class RunParameters(Parameters):
     @model_validator(mode="after")
     def _bounds_of_what_is_decided(self) -> RunParameters:
         if self.blocks != UNTIL_DECIDED:
-            defaults = RunParameters.model_fields
+            defaults = type(self).model_fields
             bounds = ("least_blocks", "most_blocks")
             changed = [name for name in bounds if getattr(self, name) != defaults[name].default]
             if changed:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from perflab.analysis.first_line import are_of_a_duel, fewest_blocks
 from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments import STANDARD
 from perflab.instruments.instrument import NamedInstrument, kind_of
@@ -285,10 +286,22 @@ def too_few_blocks(contrasts: Sequence[Contrast], blocks: int) -> list[Remark]:
         return [Remark(code="plan.blocks", text=text)]
     response, claims = families.most_common(1)[0]
     needed = blocks_for_one(claims)
+    if are_of_a_duel(contrasts):
+        return _too_few_for_first_line(blocks, fewest_blocks(contrasts))
     if blocks < SMALLEST_SIGNED_RANK or blocks >= needed:
         return []
     text = (
         f"with {claims} claims about {response}, {blocks} blocks can show no single effect, "
         f"however large it is; {needed} blocks can"
+    )
+    return [Remark(code="plan.blocks", text=text)]
+
+
+def _too_few_for_first_line(blocks: int, needed: int) -> list[Remark]:
+    if blocks < SMALLEST_SIGNED_RANK or blocks >= needed:
+        return []
+    text = (
+        f"{blocks} blocks cannot show every difference that the first line may name, however large "
+        f"it is; {needed} blocks can"
     )
     return [Remark(code="plan.blocks", text=text)]

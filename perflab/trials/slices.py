@@ -26,7 +26,7 @@ from perflab.recordings import Reason, Remark
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.stacks.backend import Instance
 from perflab.stacks.residents import Residents
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import as_share, counted
 from perflab.statistics.quantiles import MAX_MOVED_SHARE
 from perflab.trials.designs import Rounds, TurnsTaken, take_turns
 from perflab.trials.plan import Treatment
@@ -244,14 +244,14 @@ def judged_turns(
     carried = int(table["carried_over"].sum()) / finished
     if paused_share > MAX_MOVED_SHARE:
         text = (
-            f"{carried:.0%} of the requests were under way when their service was paused, which "
-            f"made them up to {paused_share:.0%} longer on average: {WAY_OUT}"
+            f"{as_share(carried)} of the requests were under way when their service was paused, "
+            f"which made them up to {as_share(paused_share)} longer on average: {WAY_OUT}"
         )
         reasons.append(Reason(code="turns.paused", text=text))
     elif carried > CARRIED_SHARE:
         text = (
-            f"{carried:.0%} of the requests were under way when their slice ended, and ended in a "
-            f"later slice: {WAY_OUT}"
+            f"{as_share(carried)} of the requests were under way when their slice ended, and ended "
+            f"in a later slice: {WAY_OUT}"
         )
         warnings.append(Remark(code="turns.carried_over", text=text))
     return reasons, warnings

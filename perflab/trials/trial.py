@@ -29,6 +29,7 @@ from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark, Side
 from perflab.stacks.backend import HOST, Interrupted, go_on, never
 from perflab.stacks.residents import Residents
+from perflab.statistics.in_words import as_share
 from perflab.trials import summary
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import GuardedLook, OnTime, others_cpu
@@ -261,7 +262,7 @@ def _disturbances(shares: Mapping[str, float]) -> list[Remark]:
     share = shares["paused_cpu_share"]
     if math.isnan(share) or share <= MAX_PAUSED_CPU_SHARE:
         return []
-    text = f"paused services used {share:.1%} of a core"
+    text = f"paused services used {as_share(share, 1)} of a core"
     return [Remark(code="stack.paused_cpu", text=text)]
 
 

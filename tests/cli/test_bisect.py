@@ -9,10 +9,11 @@ from typer.testing import CliRunner
 
 from perflab import api
 from perflab.analysis.evaluation import evaluate
-from perflab.analysis.thresholds import Crossed
+from perflab.analysis.thresholds import Crossed, thresholds_of
 from perflab.cli import app
-from perflab.cli.duel import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
+from perflab.cli.duel_status import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
 from perflab.errors import HostBusy, PerflabError, ServiceFailed, WrongAnswer
+from perflab.reports.duels import Pair, pairs_of
 from tests.golden.recordings import write_recording
 
 VARIANTS = ("--variant", "old=command:a {port}", "--variant", "new=command:b {port}")
@@ -26,7 +27,7 @@ def test_a_commit_is_bad_where_the_mean_certainly_rose_and_skipped_where_that_is
     story: str, status: int, tmp_path: Path
 ) -> None:
     findings = evaluate(write_recording(tmp_path, f"custom_service/{story}"))
-    assert bisected(findings, []) == status
+    assert bisected(pairs_of(findings, (), ())) == status
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,9 @@ def test_a_commit_is_bad_where_the_mean_certainly_rose_and_skipped_where_that_is
     ],
 )
 def test_with_thresholds_these_decide(crossed: tuple[Crossed, ...], status: int) -> None:
-    assert bisected([], crossed) == status
+    thresholds = thresholds_of([f"p99>1.0{number}" for number in range(len(crossed))])
+    pair = Pair("new", "old", {}, dict(zip(thresholds, crossed, strict=True)))
+    assert bisected([pair]) == status
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ class Case:
     """An experiment and its parameters; ``cut_off`` and ``refused`` are levels of its spoiled run.
 
     Responses that can be bounds are those of ``cut_off`` treatments that are named in ``bounds``.
+    A recording has ``more_blocks`` than its story.
     """
 
     experiment: str
@@ -76,6 +77,7 @@ class Case:
     bounds: tuple[str, ...] = ()
     stories: tuple[str, ...] = tuple(STORIES)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    more_blocks: int = 0
 
 
 TIMES = ("mean_ms", "p50_ms", "p99_ms")
@@ -176,6 +178,7 @@ CASES = {
         refused={"variant": "third"},
         cut_off={"variant": "new"},
         bounds=TIMES,
+        more_blocks=5,
         parameters={
             "variants": tuple(
                 f"{name}=command:python3 server.py --port {{port}} --rounds {rounds}"
@@ -219,7 +222,7 @@ def write_recording(root: Path, name: str) -> Run:
     """Write one recording of ``NAMES``."""
     case_name, _, story_name = name.partition("/")
     case, story = CASES[case_name], STORIES[story_name]
-    plan = plan_of(case, story.blocks)
+    plan = plan_of(case, story.blocks + case.more_blocks)
     writer = RunWriter.create(root, _record(plan, name.replace("/", "-")))
     for row, tables in _trials(plan, case, story, writer.record):
         writer.commit_trial(
@@ -281,6 +284,7 @@ def _trials(
                 columns |= _cut_off(
                     {each: columns[each] for each in case.bounds if each in columns}
                 )
+                columns["censored"] = 3
             has_tables = story.has_tables and state != "failed"
             yield (row if state == "failed" else columns | row), (tables if has_tables else {})
 

@@ -23,6 +23,7 @@ from perflab.load.records.columns import NOTHING, chunk_rows
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.recordings.schema import Remark
+from perflab.statistics.in_words import as_share
 
 NAMES = ("known", "elapsed", "late", "failed")
 OF_STREAMS = (50, 95, 99)
@@ -127,7 +128,8 @@ def remarks(chunk_times: ChunkTimes | None, encodings: Collection[str] = ()) -> 
     }
     notes = of_client_time(numbers)
     if chunk_times.at_once_share > MANY_AT_ONCE:
-        text = f"{chunk_times.at_once_share:.0%} of the gaps between chunks are 0: the client read"
+        text = f"{as_share(chunk_times.at_once_share)} of the gaps between chunks are 0: "
+        text += "the client read"
         text += " both chunks at once, so the time between them is unknown"
         if encodings:
             text += f"; the answers came under {' and '.join(encodings)}, and what packs a stream"

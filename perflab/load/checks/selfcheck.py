@@ -42,6 +42,7 @@ from perflab.load.workload.windows import time_before
 from perflab.load.workload.workload import Workload
 from perflab.recordings.responses import CLIENT_LATE, MAX_CLIENT_SHARE
 from perflab.recordings.schema import Reason, Remark
+from perflab.statistics.in_words import as_share
 from perflab.statistics.quantiles import OF_TRIALS, percentiles_of
 
 # Below these, what the client may have added to a number is marked, and refuses nothing.
@@ -190,7 +191,9 @@ def _cpu_reasons(judgement: SelfCheck, closed: bool) -> list[Reason]:
     queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
     if not (judgement.cpu_share > MAX_CLIENT_CPU and (closed or queues)):
         return []
-    text = f"the client used {judgement.cpu_share:.0%} of its cores: the client may be the limit"
+    text = (
+        f"the client used {as_share(judgement.cpu_share)} of its cores: the client may be the limit"
+    )
     return [Reason(code="generator.cpu", side="client", text=text)]
 
 

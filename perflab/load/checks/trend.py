@@ -20,7 +20,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import time_before
 from perflab.recordings.columns import TCP_COUNTERS
 from perflab.recordings.schema import Remark
-from perflab.statistics.in_words import to_safe_side
+from perflab.statistics.in_words import as_share, to_safe_side
 
 # The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); the kernel's timer may be
 # one tick early, which is at most 10 ms.
@@ -263,11 +263,14 @@ def of_load(result: LoadResult) -> list[Remark]:
         text = f"{unsent} requests still waited for a connection and were given up"
         texts["load.given_up"] = text
     if result.steal_share > NOTED_STEAL:
-        text = f"other guests of the machine took {result.steal_share:.0%} of the client's cores"
+        text = (
+            f"other guests of the machine took {as_share(result.steal_share)} of the client's cores"
+        )
         texts["host.steal"] = text
     if result.run_delay_share > NOTED_RUN_DELAY:
-        text = f"the client was ready but had no core for {result.run_delay_share:.0%} of the time"
-        texts["generator.run_delay"] = f"{text}: another program runs on its cores"
+        text = f"the client was ready but had no core for {as_share(result.run_delay_share)}"
+        text += " of the time: another program runs on its cores"
+        texts["generator.run_delay"] = text
     remarks = [Remark(code=code, text=text) for code, text in texts.items()]
     return [*remarks, *remarks_on_tcp(result)]
 
@@ -286,7 +289,9 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     if bounds:
         lost = {"were cut off before their end": response.elapsed, "failed": response.failed}
         counts = [f"{len(of)} requests {what}" for what, of in lost.items() if len(of)]
-        text = f"{' and '.join(counts)}, so these numbers are bounds: {', '.join(bounds)}"
+        waited = "requests waited while their service was paused for others to have their turn"
+        text = f"{' and '.join(counts or [waited])}, so these numbers are bounds: "
+        text += ", ".join(bounds)
         remarks.append(Remark(code="load.censored", text=text))
     return [*remarks, *of_client_time(numbers)]
 

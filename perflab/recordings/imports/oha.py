@@ -13,6 +13,7 @@ from pathlib import Path
 from perflab.recordings import Remark
 from perflab.recordings.imports.reading import Numbers, share_name
 from perflab.recordings.imports.results import NS_MS, ToolResult, contradiction
+from perflab.statistics.in_words import as_share
 
 OF_SUMMARY = re.compile(r'"(successRate|requestsPerSec)"\s*:')
 MS_PER_S = 1e3
@@ -68,8 +69,8 @@ def _share(numbers: Numbers, answers: int, *totals: int) -> Iterator[Remark]:
     shares = [answers / total for total in totals if total]
     if shares and not math.isnan(told) and all(abs(told - share) > NEAR for share in shares):
         yield contradiction(
-            f"its successRate is {told:.1%}, and {answers:,} of {totals[0]:,} requests were "
-            "answered"
+            f"its successRate is {as_share(told, 1)}, and {answers:,} of {totals[0]:,} requests "
+            "were answered"
         )
 
 

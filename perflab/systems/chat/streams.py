@@ -20,6 +20,7 @@ from perflab.load.checks.trend import of_client_time
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import WIRE
 from perflab.recordings import Reason, Remark, Side
+from perflab.statistics.in_words import as_share
 from perflab.statistics.quantiles import MAX_MOVED_SHARE, OF_TRIALS, hidden_share
 from perflab.trials.summary import cpu_share, message_table
 
@@ -226,7 +227,7 @@ def judged(
     if errors := number["error"]:
         yield _refused("error_frames", f"{errors} frames were answered with an error", side)
     if (client_cpu := columns["plateau_cpu_share_client"]) > MAX_CLIENT_CPU:
-        text = f"the client used {client_cpu:.0%} of a core on the plateau"
+        text = f"the client used {as_share(client_cpu)} of a core on the plateau"
         yield _refused(
             "client_cpu", f"{text}: the limit may be the client, not the service", "client"
         )

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from perflab.analysis.first_line import fewest_blocks_of_pairs
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
 from perflab.parameters import Whole
 from perflab.paths import services_dir
 from perflab.stacks.process_backend import BACKENDS
 from perflab.systems.custom.variants import Variant, all_variants, holds, words_of
-from perflab.trials.experiment import DesignParameters
+from perflab.trials.experiment import DesignParameters, RunParameters
 
 USERS = 4
+# So many trials of a side may be lost.
+SPARE_BLOCKS = 1
 SERVER = "command:python3 server.py --port {port}"
+
+
+def of_runs(name: str, default: int) -> Any:
+    """Return a field that every run has, with another default."""
+    field = copy(RunParameters.model_fields[name])
+    field.default = default
+    return field
 
 
 def begins_in(folder: str) -> Path:
@@ -36,6 +47,14 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         description="folder for relative places and for command variants; empty: the example that "
         "comes with the lab",
     )
+    blocks: Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"] = Field(
+        default=10,
+        description="how often everything is measured: a block holds one trial of each variant, in "
+        "random order; not given: 10, or as many as several variants need; until_decided: blocks "
+        "are added until every difference is decided",
+    )
+    least_blocks: int = of_runs("least_blocks", 10)
+    most_blocks: int = of_runs("most_blocks", 25)
     variants: Annotated[tuple[str, ...], Whole()] = Field(
         default=(f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"),
         min_length=2,
@@ -70,7 +89,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         default=USERS, ge=1, le=20_000, description="closed loop: each waits for its answer"
     )
     duration_s: float = Field(
-        default=3.0, ge=0.1, le=3600, description="seconds of each trial that count"
+        default=2.0, ge=0.1, le=3600, description="seconds of each trial that count"
     )
     warmup_s: float = Field(
         default=1.0, ge=0, le=3600, description="seconds before them, recorded apart"
@@ -105,7 +124,14 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         backend, backend_problems = self._backend(variants)
         if problems or backend_problems:
             raise ValueError("; ".join([*problems, *backend_problems]))
-        return self.model_copy(update={"backend": backend})
+        return self.model_copy(update={"backend": backend, **self._enough_blocks(variants)})
+
+    def _enough_blocks(self, variants: tuple[Variant, ...]) -> dict[str, int]:
+        """Return the number of blocks, if it was not given: one more than all pairs need."""
+        if "blocks" in self.model_fields_set:
+            return {}
+        needed = fewest_blocks_of_pairs(len(variants) - 1) + SPARE_BLOCKS
+        return {"blocks": max(int(self.blocks), needed)}
 
     @property
     def parsed_variants(self) -> tuple[Variant, ...]:

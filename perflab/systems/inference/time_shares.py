@@ -44,7 +44,7 @@ from perflab.analysis.verdict import Limit, Outcome, Verdict, Way, judge
 from perflab.errors import PerflabError
 from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
 from perflab.statistics.comparison import effect_of
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import as_share, counted
 from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE
 from perflab.trials.experiment import PresetParameters
 from perflab.trials.summary import cpu_share
@@ -206,8 +206,8 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
         return ""
     return (
         "other processes filled the services' cores: the cores were busy "
-        f"{busy.effect.estimate:.0%} of the time, but services used only "
-        f"{of_services.effect.estimate:.0%} of it"
+        f"{as_share(busy.effect.estimate)} of the time, but services used only "
+        f"{as_share(of_services.effect.estimate)} of it"
     )
 
 

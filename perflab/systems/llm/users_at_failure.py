@@ -29,7 +29,7 @@ from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import as_share, counted
 from perflab.statistics.two_samples import Apart, apart
 from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
 
@@ -116,7 +116,8 @@ def in_words(compared: Apart) -> str:
         return f"{runs}: too few to know how far they lie apart"
     return (
         f"two single runs of one proxy differ by more than {compared.ratio - 1:.0%} in"
-        f" {compared.share:.1%} [{compared.low:.1%}, {compared.high:.1%}] of pairs (the rule:"
+        f" {as_share(compared.share, 1)}"
+        f" [{as_share(compared.low, 1)}, {as_share(compared.high, 1)}] of pairs (the rule:"
         f" {MOST_BEYOND:.0%} at most; {runs}, {compared.beyond} of"
         f" {counted(compared.pairs, 'pair')} seen)"
     )

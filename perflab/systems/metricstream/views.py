@@ -26,6 +26,7 @@ from perflab.figures.origin import Page, in_words, trials_shown, typical_rows
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import View, varies
 from perflab.recordings import Run, published, published_value
+from perflab.statistics.in_words import as_share
 from perflab.statistics.quantiles import t_interval
 from perflab.systems.metricstream.connection_cost import PARTS
 from perflab.systems.metricstream.limited_by import CLIENT_OR_SERVER
@@ -124,8 +125,12 @@ def _parts_said(table: pd.DataFrame) -> dict[Hashable, str]:
 
 def _numbers(row: Mapping[Hashable, Any], whole_ms: float) -> str:
     has_interval = math.isfinite(row["low"])
-    interval = f" [{row['low']:.1%}, {row['high']:.1%}]" if has_interval else ", no interval"
-    return f"connect {row['value']:.1%}{interval}\n{whole_ms:.3g} ms, n = {row['n']:.0f}"
+    interval = (
+        f" [{as_share(row['low'], 1)}, {as_share(row['high'], 1)}]"
+        if has_interval
+        else ", no interval"
+    )
+    return f"connect {as_share(row['value'], 1)}{interval}\n{whole_ms:.3g} ms, n = {row['n']:.0f}"
 
 
 PARTS_CHART = RowChart(

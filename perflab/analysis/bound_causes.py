@@ -1,0 +1,30 @@
+"""Why only a bound of an effect is known, and what would tell more than more blocks."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from perflab.recordings import Contrast, Run
+from perflab.recordings.responses import at_least_column
+
+TIME_OUT = "a longer time-out would tell more than more blocks"
+PAUSES = (
+    "requests waited while their service was paused: longer slices (slice_ms), or whole trials "
+    "(design = trials), would tell more than more blocks"
+)
+UNKNOWN = "more blocks would not tell more"
+
+
+def way_out_of_bound(run: Run, contrast: Contrast, trials: pd.DataFrame) -> str:
+    """Return what would tell more of a response of which some trials have only a bound.
+
+    A trial has a bound of a time because requests were cut off, which it counts, or because pauses
+    of its service could have moved the time.
+    """
+    sides = [run.record.selected(side) for side in (contrast.numerator, contrast.denominator)]
+    of_sides = trials[trials["treatment"].isin([name for names in sides for name in names])]
+    bounds = of_sides.get(at_least_column(contrast.response))
+    if bounds is None or not contrast.response.endswith("_ms") or not bounds.notna().any():
+        return UNKNOWN
+    is_cut = of_sides.loc[bounds.notna(), "censored"] > 0
+    return TIME_OUT if is_cut.any() else PAUSES

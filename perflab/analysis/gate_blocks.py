@@ -1,0 +1,38 @@
+"""How many blocks a gate needs: with fewer, no bound of it can be crossed, whatever is measured.
+
+The signed-rank test of n blocks has no one-sided p-value below 1 / 2^n, and Holm's method asks for
+0.05 / m of the first of m bounds. From 3 to 5 blocks the t test is used, which has no smallest p.
+"""
+
+from __future__ import annotations
+
+from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK, USUAL_P, Effect
+from perflab.statistics.families import blocks_for_one, smallest_p
+from perflab.statistics.interim_analysis import ROUNDING, LooksTaken, UntilDecided
+from perflab.statistics.interim_analysis import smallest_p as smallest_p_of_looks
+
+
+def fewest_blocks(bounds: int) -> int:
+    """Return the fewest blocks with which the signed-rank test can cross one of so many bounds."""
+    return blocks_for_one(bounds, sides=1)
+
+
+def can_fail(blocks: int, bounds: int, looks: LooksTaken | None = None) -> bool:
+    """Return whether so many blocks could cross one of so many bounds."""
+    if blocks < SMALLEST_N:
+        return False
+    if looks is None and blocks < SMALLEST_SIGNED_RANK:
+        return True
+    least = smallest_p(blocks) if looks is None else smallest_p_of_looks(looks) / 2
+    return bounds * least <= USUAL_P * (1 + ROUNDING)
+
+
+def could_have_failed(effect: Effect, bounds: int) -> bool:
+    """Return whether the blocks of an effect could cross one of so many bounds."""
+    return can_fail(effect.n, bounds, effect.looks)
+
+
+def can_fail_at_last(rule: UntilDecided, bounds: int) -> bool:
+    """Return whether the last look of a run until all is decided could cross one of the bounds."""
+    looks = LooksTaken(rule, tuple(look.blocks for look in rule.plan))
+    return can_fail(rule.most_blocks, bounds, looks)

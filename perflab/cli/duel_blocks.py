@@ -1,0 +1,43 @@
+"""How many blocks a duel with a gate has: enough that each of its thresholds can be crossed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from perflab.errors import ParameterError
+from perflab.statistics.in_words import counted
+
+if TYPE_CHECKING:
+    from perflab.systems.custom.parameters import OwnServiceParameters
+
+
+def with_enough_blocks(
+    values: dict[str, Any], checked: OwnServiceParameters, thresholds: int, subject: str
+) -> dict[str, Any]:
+    """Return the parameters of a duel, with more blocks where its gate needs them.
+
+    ``values`` are those that were given, and ``thresholds`` are for each variant. ParameterError
+    where the given number of blocks is too small for any threshold to be crossed.
+    """
+    from perflab.analysis.gate_blocks import can_fail, can_fail_at_last, fewest_blocks
+    from perflab.systems.custom.parameters import SPARE_BLOCKS
+
+    bounds = thresholds * (len(checked.parsed_variants) - 1)
+    if not bounds:
+        return values
+    needed, rule = fewest_blocks(bounds), checked.until_decided
+    if rule is None and "blocks" not in values:
+        return values | {"blocks": max(int(checked.blocks), needed + SPARE_BLOCKS)}
+    name = "blocks" if rule is None else "most_blocks"
+    given = checked.planned_blocks
+    if can_fail(given, bounds) if rule is None else can_fail_at_last(rule, bounds):
+        return values
+    while rule is not None and not can_fail_at_last(rule, bounds):
+        needed = rule.most_blocks + 1
+        rule = checked.model_copy(update={"most_blocks": needed}).until_decided
+    asked = counted(bounds, "threshold")
+    problem = (
+        f"{name} = {given} is too few for {asked} (each counts for each variant): none could fail, "
+        f"however much worse a variant is; give {name} = {needed} or more"
+    )
+    raise ParameterError(subject, [problem])

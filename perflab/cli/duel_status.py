@@ -1,0 +1,51 @@
+"""The exit statuses of ``perflab duel``; docs/how-to/duel.md has the same table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perflab.reports.duels import Pair
+
+GOOD, WORSE, NOT_JUDGED, UNDECIDED = 0, 3, 4, 5
+STATUSES = {
+    GOOD: "every variant was compared, and no effect is certainly beyond its threshold",
+    1: "an error: nothing, or not everything, was measured",
+    2: "an option cannot be read",
+    WORSE: "an effect is certainly beyond its threshold",
+    NOT_JUDGED: "a threshold could not be judged, or a variant could not be compared",
+    UNDECIDED: "with --strict: a threshold lies within an interval, or is not certain",
+    130: "interrupted",
+}
+# What `git bisect run` understands: any other status below 126 is a bad commit, one above ends it.
+NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED = 0, 1, 125, 128
+
+
+def status_of(pairs: Sequence[Pair], strict: bool) -> int:
+    """Return the status of a duel that was measured: the first that applies of 3, 4 and 5."""
+    from perflab.analysis.not_compared import is_compared
+    from perflab.analysis.thresholds import Crossed
+
+    crossed = {result for pair in pairs for result in pair.gate.values()}
+    if Crossed.YES in crossed:
+        return WORSE
+    if Crossed.UNKNOWN in crossed or not all(is_compared(pair.findings) for pair in pairs):
+        return NOT_JUDGED
+    return UNDECIDED if strict and Crossed.UNDECIDED in crossed else GOOD
+
+
+def bisected(pairs: Sequence[Pair]) -> int:
+    """Return the status for `git bisect run`: of thresholds if there are any, else of the mean."""
+    from perflab.analysis.decision import Kind
+    from perflab.analysis.thresholds import Crossed
+
+    crossed: Collection[Crossed] = [result for pair in pairs for result in pair.gate.values()]
+    if crossed:
+        held = NOT_SLOWER if set(crossed) == {Crossed.NO} else SKIPPED
+        return SLOWER if Crossed.YES in crossed else held
+    mean = next(pair.findings["mean_ms"] for pair in pairs)
+    if mean.effect is None or mean.decision is None or mean.decision.kind is Kind.UNDECIDED:
+        return SKIPPED
+    is_different = mean.decision.kind is Kind.DIFFERENT
+    return SLOWER if is_different and mean.effect.low > 1 else NOT_SLOWER
