@@ -15,6 +15,7 @@ from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.decision import Decision, decide
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
+from perflab.analysis.unseen_answers import unseen_answers
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
@@ -144,7 +145,7 @@ def _counted(run: Run, finding: Finding) -> Finding:
     names = {name for levels in sides_of(finding.contrast) for name in run.record.selected(levels)}
     with_counts = with_trials(finding, run, names)
     complete = finding.effect is not None and not finding.left_out
-    if complete or finding.contrast.not_testable:
+    if complete or finding.absent or finding.contrast.not_testable:
         return with_counts
     return replace(with_counts, absent=why_absent(run, names, finding.response))
 
@@ -158,6 +159,9 @@ def with_trials(finding: Finding, run: Run, names: Collection[str]) -> Finding:
 
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     response = response_of(run.record, contrast.response)
+    if why := _unseen_on(run, contrast):
+        verdict = Verdict(Outcome.UNDECIDED, why)
+        return Finding(contrast, response, None, verdict, absent=why)
     if contrast.not_testable:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
@@ -180,6 +184,15 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
         if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
     )
+
+
+def _unseen_on(run: Run, contrast: Contrast) -> str:
+    """Return why a contrast has no number: answers under load that nothing has checked."""
+    strange = unseen_answers(run)
+    names = {name for levels in sides_of(contrast) for name in run.record.selected(levels)}
+    sides = [item for item in run.record.treatments if item.name in names & {*strange}]
+    whose = " and ".join("/".join(item.levels.values()) for item in sides)
+    return f"the answers of {whose} under load are not those that were checked" if sides else ""
 
 
 def _drifts(

@@ -197,6 +197,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     from perflab import api
     from perflab.analysis.evaluation import evaluate
     from perflab.analysis.thresholds import Crossed, judged, thresholds_of
+    from perflab.analysis.unseen_answers import unseen_answers
     from perflab.reports.duels import pairs_of
 
     thresholds = thresholds_of(bounds, "perflab duel --fail-on")
@@ -218,7 +219,8 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
         raise typer.Exit(bisected(findings, [Crossed.UNKNOWN] if unjudged else crossed))
     if Crossed.YES in crossed:
         raise typer.Exit(WORSE)
-    if Crossed.UNKNOWN in crossed or unjudged or not any(finding.effect for finding in findings):
+    is_unjudged = Crossed.UNKNOWN in crossed or unjudged or unseen_answers(run)
+    if is_unjudged or not any(finding.effect for finding in findings):
         raise typer.Exit(NOT_COMPARED)
     if strict and Crossed.UNDECIDED in crossed:
         raise typer.Exit(UNDECIDED)
