@@ -80,7 +80,7 @@ def test_checks_that_failed_in_k6_are_told_in_each_form(tmp_path: Path) -> None:
         path.write_text(json.dumps(summary))
         result = read_file(path)
         assert result.checks == (70, 100)
-        assert any("70% of the checks of its script failed" in str(each) for each in result.remarks)
+        assert any("70.0% of the checks of its script failed" in str(each) for each in result.remarks)
     assert read_file("k6-machine-summary.json").checks == (0, 481)
 
 
