@@ -20,6 +20,7 @@ from perflab.analysis.first_line import are_of_a_duel, corrected_over_first_line
 from perflab.analysis.noise import doubt, noise_flags
 from perflab.analysis.refused_trials import Refused, unequal
 from perflab.analysis.scope import scope_of
+from perflab.analysis.unseen_answers import unseen_answers
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
@@ -166,7 +167,7 @@ def _counted(run: Run, finding: Finding) -> Finding:
     names = {name for levels in sides_of(finding.contrast) for name in run.record.selected(levels)}
     with_counts = with_trials(finding, run, names)
     complete = finding.effect is not None and not finding.left_out
-    if complete or finding.contrast.not_testable:
+    if complete or finding.absent or finding.contrast.not_testable:
         return with_counts
     return replace(with_counts, absent=why_absent(run, names, finding.response))
 
@@ -180,6 +181,9 @@ def with_trials(finding: Finding, run: Run, names: Collection[str]) -> Finding:
 
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     response = response_of(run.record, contrast.response)
+    if why := _unseen_on(run, contrast):
+        verdict = Verdict(Outcome.UNDECIDED, why)
+        return Finding(contrast, response, None, verdict, absent=why)
     if contrast.not_testable:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
@@ -217,6 +221,15 @@ def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:
         )
         return difference_of_shares(new, old, rule)
     return effect_within(ends_of(run, contrast, trials)[0], contrast.scale, rule)
+
+
+def _unseen_on(run: Run, contrast: Contrast) -> str:
+    """Return why a contrast has no number: answers under load that nothing has checked."""
+    strange = unseen_answers(run)
+    names = {name for levels in sides_of(contrast) for name in run.record.selected(levels)}
+    sides = [item for item in run.record.treatments if item.name in names & {*strange}]
+    whose = " and ".join("/".join(item.levels.values()) for item in sides)
+    return f"the answers of {whose} under load are not those that were checked" if sides else ""
 
 
 def _drifts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,9 +20,17 @@ from perflab.load import report
 from perflab.load.checks.selfcheck import check
 from perflab.load.options import LoadOptions
 from perflab.load.records import record
+from perflab.load.records.answers import ByName, answers_in
 from perflab.load.records.record import Place, folder_problems, place
 from perflab.load.workers.generator import Generator, Progress, StopLoad
-from perflab.load.workload.workload import Workload
+from perflab.load.workload.arrivals import Burst, ClosedLoop, Scripted
+from perflab.load.workload.workload import (
+    CHECKS_S,
+    LEAST_CHECKS,
+    MOST_CHECKS,
+    Workload,
+    one_user,
+)
 
 INTERRUPTION = "interrupted"
 
@@ -113,8 +122,9 @@ def carry_out(
     """
     with place(out, workload) as record_place, ready(workers, wait_s, look) as generator:
         try:
+            checked = _checked(generator, workload, url, allowed, look)
             result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
-            shown = report.summary(result, workload, check(result, workload))
+            shown = report.summary(result, workload, check(result, workload), checked)
         except Exception as error:
             if not any(file.stat().st_size for file in record_place.raw.glob("*/requests.rows")):
                 raise
@@ -131,6 +141,41 @@ def carry_out(
         if not record_place.keep:
             result.discard()
     return SentLoad(shown, failures, unwritten)
+
+
+def _checked(
+    generator: Generator,
+    workload: Workload,
+    url: str,
+    allowed: Sequence[str],
+    look: Callable[[], None],
+) -> ByName | None:
+    """Return the answers to one user, asked twenty times for two seconds, but three times at least.
+
+    None where the load itself has to show them: scripted users, a burst, or a number of requests
+    that was asked for; or where each answer is held against an expected body.
+    """
+    arrivals = workload.arrivals
+    has_own = isinstance(arrivals, Scripted | Burst)
+    has_own |= isinstance(arrivals, ClosedLoop) and arrivals.requests > 0
+    if has_own or workload.request.is_judged:
+        return None
+    finished, latest_s = 0, time.monotonic() + CHECKS_S
+
+    def note(progress: Progress) -> None:
+        nonlocal finished
+        finished = progress.finished
+
+    def end() -> None:
+        look()
+        if finished >= LEAST_CHECKS and time.monotonic() > latest_s:
+            raise StopLoad("enough was checked")
+
+    result = generator.run(one_user(workload, MOST_CHECKS), url, note, end, allowed)
+    try:
+        return answers_in(result)
+    finally:
+        result.discard()
 
 
 def _error_text(error: Exception) -> str:

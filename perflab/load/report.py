@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from perflab.analysis.answer_classes import Checked, unseen
 from perflab.load.checks import stalls
 from perflab.load.checks.chunk_times import remarks as of_streams
 from perflab.load.checks.chunk_times import streams, times_of_chunks
@@ -17,12 +18,14 @@ from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.checks.times import Number, Times, known, shown, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import MEASURE
+from perflab.load.records.answers import ByName, answers_in, first_answers
 from perflab.load.records.columns import template_names
 from perflab.load.records.message_record import OF_CONNECTIONS
 from perflab.load.records.result import LoadResult, per_second
 from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
 from perflab.recordings.schema import Remark
+from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import OF_TRIALS, needed_n, percentiles_of
 
 
@@ -32,7 +35,9 @@ def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, 
     return {f"p{share:g}": known(value / 1e6) for share, value in percentiles.items()}
 
 
-def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dict[str, Any]:
+def summary(
+    result: LoadResult, workload: Workload, judgement: SelfCheck, checked: ByName | None = None
+) -> dict[str, Any]:
     """Return what a load showed, over the requests of its measure stage.
 
     Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
@@ -42,7 +47,9 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
     :attr:`LoadResult.throughput_rps`; ``duration_s`` is from the first planned instant to the last
     end. ``bytes_received`` are those on the wire; ``packed`` says by Content-Encoding, where there
     was one, how many answers came under it, and their bytes unpacked, if something looked into
-    them. ``reasons`` and ``warnings`` are objects with a code, a side and a text; the warnings
+    them. Answers of kinds that none of the ``checked`` ones had (None: none of the first twenty of
+    their name) are a warning, unless each is held against an expected body. ``reasons`` and
+    ``warnings`` are objects with a code, a side and a text; the warnings
     include the reasons.
     """
     errors = result.measured(lambda rows: rows["error"])
@@ -111,6 +118,7 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
                 *judgement.warnings,
                 *_warnings(total, succeeded, objectives),
                 *_late(result),
+                *_unseen(result, workload, checked),
                 *of_streams(streamed, result.packed),
             )
         ],
@@ -144,6 +152,22 @@ def _late(result: LoadResult) -> list[Remark]:
         return []
     text = f"throughput leaves out {late} of {count} successes: they ended after the last"
     return [Remark(code="load.late_answers", text=f"{text} request was planned")]
+
+
+def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> Iterator[Remark]:
+    """Yield a warning for each name whose answers are like none that was checked before them."""
+    if workload.request.is_judged:
+        return
+    checks = first_answers(result) if checked is None else checked
+    for name, answers in answers_in(result).items():
+        before = Checked(checks.get(name, ()))
+        if found := unseen(before, answers):
+            whose = f"the answers to {name}" if name else "the answers"
+            first, end = ("first ", "") if checked is None else ("", " to one user before the load")
+            number = f"{first}{counted(round(before.number), 'answer')}{end}"
+            text = found.sentence(whose, f"none of the {number} was like that")
+            way_out = "If they are right, expect_body (--expect-body) says what each must hold"
+            yield Remark(code="load.unseen_answers", text=f"{text}. {way_out}")
 
 
 def _messages(result: LoadResult) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from perflab.analysis.first_line import VARIANT, are_of_a_duel
 from perflab.analysis.gate_blocks import fewest_blocks
 from perflab.analysis.not_compared import is_compared, why_not
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
+from perflab.analysis.unseen_answers import unseen_answers
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
 from perflab.reports import failures
@@ -78,14 +79,17 @@ def variants_answer(run: Run) -> str:
 
 
 def other_answers(run: Run) -> list[str]:
-    """Return a sentence for each variant that does not give the baseline's answer.
+    """Return a sentence for each variant whose answers are others: under load, or than the first's.
+
+    What a variant answers under load is held against all checks before the loads
+    (:func:`perflab.analysis.unseen_answers.unseen_answers`).
 
     Every trial has the length and the digest of one body. Where a variant's bodies differ among
     themselves (they may hold the time), lengths that do not overlap tell it from the baseline.
     """
-    trials = run.trials()
+    trials, under_load = run.trials(), [*unseen_answers(run).values()]
     if DIGEST not in trials:
-        return []
+        return under_load
     answered = trials.dropna(subset=[LENGTH])
     old, *others = (
         (name, answered[answered[f"factor_{VARIANT}"] == name])
@@ -93,7 +97,7 @@ def other_answers(run: Run) -> list[str]:
     )
     apart = [(name, bodies) for name, bodies in others if _are_apart(old[1], bodies)]
     lengths = [dict.fromkeys((_lengths(bodies), _lengths(old[1]))) for _, bodies in apart]
-    return [
+    return under_load + [
         f"{name} and {old[0]} give different answers: bodies of {' and '.join(both)} bytes"
         f"{' that differ' * (len(both) == 1)}. They may not do the same work."
         for (name, _), both in zip(apart, lengths, strict=True)

@@ -179,11 +179,18 @@ def test_the_same_answer_packed_otherwise_is_the_same_for_a_duel() -> None:
 
     def columns(number: int) -> Any:
         request = Request(path=f"/{number}")
-        scene: Any = SimpleNamespace(workload=Workload(request=request, arrivals=Burst(size=1)))
+        scene: Any = SimpleNamespace(
+            workload=Workload(request=request, arrivals=Burst(size=1)), send=sent
+        )
         look = RightAnswer(variant="new", target=url).look(scene)
         look.before()
-        load: Any = None
+        load: Any = SimpleNamespace(workload=scene.workload, result=nothing)
         return look.observe(load).columns
+
+    nothing = SimpleNamespace(places=[], discard=lambda: None)
+
+    def sent(_: Workload) -> Any:
+        return nothing
 
     with beside(Hostile([Script()], scripts)) as url:
         *same, cut = map(columns, range(len(names)))

@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 from perflab import api
 from perflab.analysis import noise
+from perflab.analysis.answer_classes import Answers, class_of
 from perflab.analysis.decision import decide
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.thresholds import judged, thresholds_of
+from perflab.analysis.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
 from perflab.analysis.verdict import judge
 from perflab.cli import app
 from perflab.cli.outputs import print_shown
@@ -286,6 +288,41 @@ def test_a_duel_says_first_that_its_variants_give_different_answers(
     told = f"new and old give different answers: {expected}. They may not do the same work."
     assert other_answers(duel_of_two) == ([told] if expected else [])
     assert variant_sentences(duel_of_two)[0].startswith(told if expected else "new is 36% slower")
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was_checked(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    right = class_of(200, "application/json", b'{"result": [1]}', 15)
+    error = class_of(200, "application/json", b'{"error": "busy"}', 17)
+    tables = []
+    for row in duel_of_two.current_trials().itertuples():
+        bad = 98.0 if row.factor_variant == side else 0.5
+        loaded = [Answers(error, bad, '{"error": "busy"}'), Answers(right, 100 - bad)]
+        rows = [answer_rows(CHECK, [Answers(right, 20)]), answer_rows(LOAD, loaded)]
+        tables.append(pd.concat(rows).assign(trial_id=row.trial_id, treatment=row.treatment))
+    record = duel_of_two.record.model_copy(update={"tables": {TABLE: dict(COLUMNS)}})
+    run = Run(duel_of_two.path)
+    monkeypatch.setattr(run, "record", record)
+    real = Run.table
+
+    def table(run: Run, name: str, ids: list[str] | None = None) -> pd.DataFrame:
+        return pd.concat(tables) if name == TABLE else real(run, name, ids)
+
+    monkeypatch.setattr(Run, "table", table)
+    monkeypatch.setattr(api, "run", lambda *_: run)
+    monkeypatch.setattr(api, "save", lambda _: [Path("figures/effect.svg")])
+    for limits in ([], ["--fail-on", "p99>1.05"]):
+        done = CliRunner().invoke(app, [*DUEL, *limits])
+        assert done.exit_code == 4, done.output
+        first = done.stdout.partition("\n")[0]
+        assert first.startswith(f"98% of {side}'s answers under load have the key error, such as")
+        assert "--expect-body" in first
+        assert not [word for word in ("faster", "slower", "passed") if word in done.stdout]
+    told = variant_sentences(run)
+    assert told[0].startswith(f"98% of {side}'s answers under load")
+    assert "slower" not in " ".join([*told, page_text(run)])
 
 
 def test_the_heading_of_a_duels_section_is_its_answer(duel_of_two: Run) -> None:

@@ -14,6 +14,7 @@ from perflab.errors import TargetRefused
 from perflab.load.clients.connection import Connection
 from perflab.load.clients.encodings import Packed
 from perflab.load.clients.exchange import ENDLESS, REDIRECTS, WHOLE, Exchange, Prepared, followed
+from perflab.load.clients.kept_answers import AnswerKeeper
 from perflab.load.clients.library_client import LibraryClient
 from perflab.load.clients.outcome import CODES, FirstErrors
 from perflab.load.clients.targets import Origin, looked_up
@@ -68,6 +69,7 @@ class LeanClient:
         self.capped = self.resent = 0
         self.first_errors = FirstErrors()
         self.packed: Packed = {}
+        self.keeper: AnswerKeeper | None = None
         # All connections read long bodies into it: each piece is used before the next read.
         self.landing = memoryview(bytearray(LANDING_BYTES))
         self._opened_now = 0

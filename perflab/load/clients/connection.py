@@ -226,9 +226,9 @@ class Connection:
             exchange.first_byte_ns = now_ns
             if data == prepared.last_bytes and not self._unsent:
                 exchange.done_ns = now_ns
-                exchange.status, exchange.bytes, exchange.error, exchange.phases = (
-                    prepared.last_outcome
-                )
+                (
+                    exchange.status, exchange.bytes, exchange.error, exchange.phases, exchange.kept,
+                ) = prepared.last_outcome  # fmt: skip
                 self.exchange = None
                 if exchange.connection is self and prepared.unwatched:
                     # The user keeps its connection: the client has nothing to do.
@@ -290,6 +290,7 @@ class Connection:
                 exchange.bytes,
                 exchange.error,
                 exchange.phases,
+                exchange.kept,
             )
         self._hand_back(exchange, reader)
 
@@ -305,6 +306,10 @@ class Connection:
         if reader.encoding and exchange.stage == MEASURE:
             count(self._client.packed, reader.encoding, reader.size, reader.body)
         exchange.phases = server_phases(reader.head)
+        exchange.kept = 0
+        keeper = self._client.keeper
+        if keeper is not None and not exchange.error and not exchange.prepared.is_judged:
+            exchange.kept = keeper.keep(exchange, reader.head, reader.pieces)
         if exchange.error:
             line = reader.head.partition(b"\r")[0].decode("latin-1")
             text = f"{line}, {size_in_words(reader.size, reader.encoding, reader.body)}"

@@ -151,7 +151,9 @@ class Prepared:
         rules = BodyRules(text, request.expect_crc32, request.expect_bytes, stream=stream)
         self.body_rules = rules if rules != BodyRules() else None
         self.last_bytes = b""
-        self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
+        self.last_outcome: tuple[int, int, int, dict[str, float] | None, int] = (0, 0, 0, None, 0)
+        # Whether each answer is held against what the request expects of its body.
+        self.is_judged = request.is_judged
 
     def want_answer(self, keep_body: bool) -> None:
         """Hand the answer on to the user, with its body or without."""
@@ -217,6 +219,7 @@ class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
 
     It is made once per user or slot and used again; ``finish`` is called when it is done.
+    ``kept`` is the number of the kept answer with the same bytes, 0 for none (``kept_answers``).
     ``answer`` is the head and body of the response, where the request wants them; ``progress`` has
     the points of the body's arrival, ``stream`` its chunks. ``chain`` keeps the request that began
     a chain of redirects, the instant of its sending, and how long it took to connect.
@@ -238,6 +241,7 @@ class Exchange:
     status: int = 0
     bytes: int = 0
     error: int = 0
+    kept: int = 0
     redirects: int = 0
     phases: dict[str, float] | None = None
     chain: tuple[Prepared, int, int] | None = None

@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 from perflab.host.shortages import class_of
 from perflab.load.clients.encodings import Packed, Unpacker, count, in_order
 from perflab.load.clients.exchange import Body, Exchange, size_in_words
+from perflab.load.clients.kept_answers import AnswerKeeper
 from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, Failed, FirstErrors
-from perflab.load.clients.response import parse_server_timing
+from perflab.load.clients.response import LONG_BYTES, parse_server_timing
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import Workload
@@ -89,6 +90,7 @@ class LibraryClient:
         self.capped = self.resent = 0
         self.first_errors = FirstErrors()
         self.packed: Packed = {}
+        self.keeper: AnswerKeeper | None = None
         self.timeout_s = workload.timeout_s
         self._bodies = cycle(workload.request.bodies)
         self._free = asyncio.Semaphore(connections)
@@ -101,7 +103,7 @@ class LibraryClient:
         self._tasks[task] = exchange
 
     async def _perform(self, exchange: Exchange) -> None:
-        exchange.status = exchange.bytes = exchange.error = 0
+        exchange.status = exchange.bytes = exchange.error = exchange.kept = 0
         exchange.phases = None
         try:
             async with asyncio.timeout(self.timeout_s), self._free:
@@ -150,8 +152,11 @@ class LibraryClient:
         if body is not None and encoding:
             body.unpacker = Unpacker(encoding)
         exchange.status = status
+        kept: list[bytes] = []
         async for piece in pieces:
             exchange.bytes += len(piece)
+            if exchange.bytes <= LONG_BYTES:
+                kept.append(piece)
             if body is not None:
                 body.take(piece)
         if encrypted is not None and is_ended_by_closing(status, headers):
@@ -160,6 +165,8 @@ class LibraryClient:
         exchange.error = prepared.judge(status, body)
         if encoding and exchange.stage == MEASURE:
             count(self.packed, encoding, exchange.bytes, body)
+        if self.keeper is not None and not exchange.error and not prepared.is_judged:
+            exchange.kept = self.keeper.keep(exchange, headers, kept)
         if exchange.error:
             text = f"HTTP status {status}, {size_in_words(exchange.bytes, encoding, body)}"
             self.first_errors.note(ERRORS[exchange.error], text, status)

@@ -56,6 +56,8 @@ class ResponseReader:
         self._head_done = self._chunked = self._stays = False
         self._interims = 0
         self.body = Body(self.rules) if self.rules is not None else None
+        # The body as it comes, unless it is long.
+        self.pieces: list[bytes] = []
         self._refused = self.encoding = ""
 
     def release(self) -> None:
@@ -208,6 +210,8 @@ class ResponseReader:
             self.size += len(data)
             if self.body is not None:
                 self.body.take(data)
+            if self.size <= LONG_BYTES:
+                self.pieces.append(data)
 
     def on_message_complete(self) -> None:
         """End the message; after an interim one (1xx) the response is still to come."""

@@ -72,6 +72,7 @@ ROW = np.dtype(
         *[(name, "<i8") for name in (*INSTANTS, *DURATIONS)],
         ("bytes", "<i8"),
         ("user", "<i4"),
+        ("kept", "<i4"),
         ("status", "<i2"),
         ("template", "<i2"),
         ("error", "i1"),
@@ -79,7 +80,7 @@ ROW = np.dtype(
     ]
 )
 REQUESTS, PHASES = "requests.rows", "phases.rows"
-PACK = struct.Struct("<8qihhbb")
+PACK = struct.Struct("<8qiihhbb")
 values_of = attrgetter(*(ROW.names or ()))
 PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
@@ -88,7 +89,7 @@ MAX_PHASES = 64
 
 
 class Recorder:
-    """Packs exchanges into rows of 74 bytes for its spools.
+    """Packs exchanges into rows of 78 bytes for its spools.
 
     The folder gets ``requests.rows``, ``phases.names`` and, if they have rows, ``phases.rows``,
     ``progress.rows`` and ``chunks.rows``.

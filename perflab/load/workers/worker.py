@@ -26,6 +26,7 @@ from perflab.host.processes import go_first, private_streams
 from perflab.host.shortages import told
 from perflab.load.clients.client import DEFAULT_CONNECTIONS, Client, make_client
 from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.kept_answers import AnswerKeeper
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.columns import Recorder
@@ -79,6 +80,8 @@ class WorkerLoad:
         prepared = Prepared(workload.request, origin, workload.connections)
         self.client = self._client(prepared)
         self.driver = self._driver(prepared)
+        if not workload.request.is_judged:
+            self.client.keeper = AnswerKeeper(order.worker)
         self._failures_left = workload.stop.failures
         self._failure_report: asyncio.TimerHandle | None = None
         self.stopped = ""
@@ -183,6 +186,8 @@ class WorkerLoad:
             if self._failure_report is not None:
                 self._failure_report.cancel()
             self.recorder.close()
+            if self.client.keeper is not None:
+                self.client.keeper.write(self.order.folder)
 
     async def _watch(self) -> None:
         """Note how late the event loop wakes a timer: the delay is the generator's own fault."""

@@ -168,6 +168,13 @@ class Request(FrozenModel):
         return "application/octet-stream" if is_bytes else "application/json"
 
     @property
+    def is_judged(self) -> bool:
+        """Whether every answer is held against what is expected of its body."""
+        return (
+            bool(self.expect_body or self.stream) or max(self.expect_crc32, self.expect_bytes) >= 0
+        )
+
+    @property
     def streaming(self) -> Streaming | None:
         """Return the expectations of a streamed answer; None without a stream."""
         if self.stream is None:

@@ -56,6 +56,8 @@ class Objective(FrozenModel):
         return f"{of}p{self.percentile:g}<{self.below_ms:g}ms"
 
 
+# How often one user asks before a load, and for how long (at least so often all the same).
+MOST_CHECKS, LEAST_CHECKS, CHECKS_S = 20, 3, 2.0
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 
 
@@ -126,3 +128,11 @@ class Workload(FrozenModel):
         if isinstance(arrivals, Scripted):
             return arrivals.warmup_s + arrivals.duration_s
         return arrivals.duration_s
+
+
+def one_user(workload: Workload, requests: int) -> Workload:
+    """Return a load of so many requests, by one user; it ends at the first failure."""
+    bound_s = requests * (workload.timeout_s + 1)
+    arrivals = ClosedLoop(users=1, requests=requests, max_duration_s=min(172_800, bound_s))
+    update = {"arrivals": arrivals, "stop": StopRules(failures=1), "objectives": ()}
+    return workload.model_copy(update=update)

@@ -47,6 +47,7 @@ def read(path: Path, text: str) -> ToolResult:
         # k6 writes 0 for requests that got no answer.
         times = dict.fromkeys(times, math.nan)
     failures, judged = _failures(numbers)
+    checks = _checks(numbers)
     # The machine-readable summary has the duration, the others have the rate.
     duration_s = numbers.number_or_nan("config", "duration")
     rate = numbers.number_or_nan("metrics", REQUESTS, "rate")
@@ -55,12 +56,14 @@ def read(path: Path, text: str) -> ToolResult:
         requests=requests,
         failures=failures,
         rated=requests,
+        checks=checks,
         duration_s=duration_s,
         throughput_rps=requests / (duration_s or math.nan) if math.isnan(rate) else rate,
         times_ms=times,
         steps=dict.fromkeys(times, NS_MS),
         remarks=(
             *_contradictions(numbers, requests, judged, duration_s),
+            *_failed_checks(*checks),
             *dropped(numbers.number_or_nan("metrics", DROPPED, "count")),
         ),
     )
@@ -87,6 +90,28 @@ def _failures(numbers: Numbers) -> tuple[int | None, int | None]:
             failures, rest = (numbers.count(*place, name) for name in (failed, others))
             return failures, rest + (failures if others == "fails" else 0)
     return None, None
+
+
+def _checks(numbers: Numbers) -> tuple[int, int]:
+    """Return how many of the script's checks failed, and of how many, in whichever form."""
+    listed = numbers.inside("results").get("checks")
+    if isinstance(listed, Mapping):
+        rates = {str(item.get("name")): item.get("values") for item in listed.get("metrics", ())}
+        numbers.document["metrics"] |= {"checks": rates.get("checks_failed") or {}}
+    place = ("metrics", "checks")
+    for failed, others in (("matches", "total"), ("fails", "passes")):
+        if {failed, others} <= {*numbers.inside(*place)}:
+            failures, rest = (numbers.count(*place, name) for name in (failed, others))
+            return failures, rest + (failures if others == "passes" else 0)
+    return 0, 0
+
+
+def _failed_checks(failed: int, checks: int) -> Iterator[Remark]:
+    """Yield the remark on answers that the script's own checks refused."""
+    if failed:
+        share = f"{number(100 * failed / checks)}% of the checks of its script failed"
+        text = f"{share} ({failed:,} of {checks:,}): k6 counts these answers among the successes"
+        yield Remark(code="import.checks", text=text)
 
 
 def _contradictions(

@@ -41,7 +41,8 @@ class ToolResult:
     """The numbers of one load as a tool reports them; None and NaN are numbers that it lacks.
 
     ``requests`` are all that the tool tells of, answered or not; the throughput counts ``rated`` of
-    them. ``times_ms`` are statistics of its times by name (``mean``, ``p50``, ``p99_9``, ``max``).
+    them. ``checks`` are the failed ones of its script, and all. ``times_ms`` are
+    statistics of its times by name (``mean``, ``p50``, ``p99_9``, ``max``).
     By the same names, ``requests``, ``failures``, ``throughput`` and ``duration``, ``steps`` are
     the resolutions of numbers in their unit, and ``lines`` those where they stand.
     """
@@ -52,6 +53,7 @@ class ToolResult:
     throughput_rps: float
     times_ms: Mapping[str, float]
     rated: int
+    checks: tuple[int, int] = (0, 0)
     steps: Mapping[str, float] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
@@ -176,6 +178,8 @@ def result_columns(result: ToolResult) -> dict[str, Any]:
     }
     return {
         "requests": result.requests,
+        f"{PREFIX}_failed_checks": result.checks[0],
+        f"{PREFIX}_checks": result.checks[1],
         "errors": UNKNOWN if result.failures is None else result.failures,
         "unsent": UNKNOWN,
         "capped": UNKNOWN,
@@ -211,12 +215,17 @@ def remarks_of(result: ToolResult, tool: str) -> list[Remark]:
 
 
 def doubts(trials: pd.DataFrame) -> str:
-    """Return in words what share of the requests of imported trials failed, and contradictions."""
+    """Return in words what share of requests and checks failed, and contradictions."""
     told = trials[trials["errors"] >= 0]
     requests = int(told["requests"].sum())
+    failed, checks = (
+        int(trials.get(f"{PREFIX}_{name}", pd.Series(dtype=float)).fillna(0).sum())
+        for name in ("failed_checks", "checks")
+    )
     loads = sum(any(remark.code == CONTRADICTION for remark in row) for row in trials["warnings"])
     words = {
         f"{number(100 * told['errors'].sum() / max(requests, 1))}% failed": requests > 0,
+        f"{number(100 * failed / max(checks, 1))}% of the checks failed": failed > 0,
         "unknown failures": len(told) < len(trials),
         f"a contradiction in {counted(loads, 'load')}": loads > 0,
     }

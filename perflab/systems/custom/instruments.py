@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import time
 import urllib.error
 import urllib.request
 from typing import ClassVar
 
+import pandas as pd
+
+from perflab.analysis.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
 from perflab.credentials import masked
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign
+from perflab.load.records.answers import answers_in
+from perflab.load.workload.workload import CHECKS_S, LEAST_CHECKS, MOST_CHECKS, one_user
 from perflab.recordings.responses import FAILURES, resolution_column
 from perflab.stacks.backend import HOST
 from perflab.stacks.launching import OPENER
@@ -38,12 +44,14 @@ class _RightAnswer(Look["RightAnswer"]):
             method=template.method,
         )
         what = f"{template.method} {template.path}"
+        began_s = time.monotonic()
         try:
             status, content, unread = _answer(request, self.scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
             if shortage := told(error):
                 raise MachineShort(f"{what} was not sent: {shortage}") from None
             raise self._no_answer(f"{what} got no answer: {error}") from None
+        took_s = time.monotonic() - began_s
         text = content.decode(errors="replace")
         if not template.expects(status):
             expected = " or ".join(map(str, template.statuses))
@@ -56,6 +64,12 @@ class _RightAnswer(Look["RightAnswer"]):
             )
         digest = hashlib.sha256(content).hexdigest()[:DIGITS]
         self._columns = {"answer_bytes": len(content), "answer_digest": digest}
+        self._checked = pd.DataFrame()
+        if not template.is_judged:
+            number = round(min(MOST_CHECKS, max(LEAST_CHECKS, CHECKS_S / took_s)))
+            result = self.scene.send(one_user(self.scene.workload, number))
+            self._checked = answer_rows(CHECK, answers_in(result).get("", ()))
+            result.discard()
 
     def _local_address(self) -> str:
         running = self.scene.instance(self.settings.variant)
@@ -76,13 +90,21 @@ class _RightAnswer(Look["RightAnswer"]):
         running = self.scene.instance(self.settings.variant)
         return ServiceFailed(self.settings.variant, why, running.log())
 
-    def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return the columns; the load checks every answer itself."""
-        return Observation(self._columns)
+    def observe(self, load: Load) -> Observation:
+        """Return the columns, and the classes of the answers to one user and under load."""
+        if load.workload.request.is_judged:
+            return Observation(self._columns)
+        loaded = answer_rows(LOAD, answers_in(load.result).get("", ()))
+        rows = [table for table in (self._checked, loaded) if len(table)]
+        return Observation(self._columns, {TABLE: pd.concat(rows)} if rows else {})
 
 
 class RightAnswer(Instrument):
     """Sends the workload's request once, and ends the run if the answer is not the expected one.
+
+    Unless each answer is held against an expected body, one user then asks up to twenty times, two
+    seconds long at most but three times at least. The table ``answers`` has the classes of these
+    answers and of those under load (:mod:`perflab.analysis.answer_classes`).
 
     A missing answer fails only the trial, because a variant that died may run after a new start.
     ``target`` is the address of the variant, or empty if the lab started it. The columns
@@ -91,6 +113,7 @@ class RightAnswer(Instrument):
     """
 
     at_work: ClassVar = _RightAnswer
+    tables: ClassVar = {TABLE: COLUMNS}
     shares_time: ClassVar = True
 
     variant: str

@@ -66,6 +66,26 @@ def test_k6_iterations_that_it_left_out_are_told(tmp_path: Path) -> None:
     assert "12 iterations that were planned" in remark.text
 
 
+def test_checks_that_failed_in_k6_are_told_in_each_form(tmp_path: Path) -> None:
+    flat = json.loads((DATA / "k6-summary-1.json").read_text())
+    flat["metrics"]["checks"] = {"passes": 30, "fails": 70, "value": 0.3}
+    handled = json.loads((DATA / "k6-handle-summary.json").read_text())
+    handled["metrics"]["checks"] = {"values": {"passes": 30, "fails": 70, "rate": 0.3}}
+    machine = json.loads((DATA / "k6-machine-summary.json").read_text())
+    for metric in machine["results"]["checks"]["metrics"]:
+        if metric["name"] == "checks_failed":
+            metric["values"] = {"matches": 70, "total": 100, "rate": 0.7}
+    for form, summary in enumerate((flat, handled, machine)):
+        path = tmp_path / f"{form}.json"
+        path.write_text(json.dumps(summary))
+        result = read_file(path)
+        assert result.checks == (70, 100)
+        assert any(
+            "70.0% of the checks of its script failed" in str(each) for each in result.remarks
+        )
+    assert read_file("k6-machine-summary.json").checks == (0, 481)
+
+
 def test_locust_is_read_from_the_row_of_all_requests() -> None:
     result = read_file("locust-1_stats.csv")
     with (DATA / "locust-1_stats.csv").open() as file:

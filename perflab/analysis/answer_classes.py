@@ -1,0 +1,288 @@
+"""Classes of answers, and which answers under load are like none that was checked before it.
+
+A status of 200 does not make an answer right: JSON-RPC and GraphQL report errors with it, and a
+page to sign in comes with it, too. The class of an answer is its status, its media type and, of a
+JSON object, its keys and the kinds of their values, down to the second level; of a JSON list,
+whether it is empty, and the keys of its first element; of anything else its length.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from perflab.credentials import masked
+
+# Lengths within this factor of a checked one are alike.
+ALIKE = 1.25
+# Unseen classes may make up this share of the answers, or this many times the share of the checked
+# answers that no other checked answer is like (Good and Turing: I. J. Good, Biometrika 40, 1953).
+MOST_UNSEEN, TIMES_EXPECTED = 0.01, 3.0
+# Where more of the checked answers have a key of their own, keys are data (ids, say).
+MOST_OWN = 0.05
+# An object with more keys holds data.
+MOST_KEYS = 64
+LISTED, SHOWN = 8, 80
+OBJECT, LIST, EMPTY_LIST, NUMBER = "object", "list", "empty list", "number"
+TEXT, LONG, PACKED = "text", "long", "packed"
+STATES = {
+    "empty": "nothing", "true": "true", "false": "false", "number": "a number", "text": "a text",
+    "list": "a list", "object": "an object",
+}  # fmt: skip
+ELEMENT = "[]"
+
+
+@dataclass(frozen=True)
+class AnswerClass:
+    """What an answer is like: ``keys`` are (path, state of the value) of a JSON document.
+
+    ``form`` is object, list, empty list, number, text (anything else, whose ``size`` in bytes
+    counts), long (JSON that nobody read to its end) or packed (nothing here unpacks it).
+    """
+
+    status: int
+    media_type: str
+    form: str
+    keys: tuple[tuple[str, str], ...] = ()
+    size: int = 0
+
+    @property
+    def group(self) -> tuple[int, str, str]:
+        """What must be equal in answers that are alike."""
+        return self.status, self.media_type, TEXT if self.form == NUMBER else self.form
+
+
+def class_of(
+    status: int, content_type: str, body: bytes | None, size: int, is_packed: bool = False
+) -> AnswerClass:
+    """Return the class of an answer by its unpacked body; None where the body was not kept.
+
+    ``size`` is then that of the body on the wire.
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    if is_packed:
+        return AnswerClass(status, media_type, PACKED)
+    if body is None:
+        form = LONG if "json" in media_type else TEXT
+        return AnswerClass(status, media_type, form, size=0 if form == LONG else size)
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return AnswerClass(status, media_type, TEXT, size=len(body))
+    if isinstance(document, dict):
+        return AnswerClass(status, media_type, OBJECT, tuple(sorted(_keys(document))))
+    if isinstance(document, list):
+        first = document[0] if document else None
+        keys = [(f"{ELEMENT}.{key}", "") for key in first] if isinstance(first, dict) else []
+        named = tuple(sorted(keys)) if len(keys) <= MOST_KEYS else ()
+        return AnswerClass(status, media_type, LIST if document else EMPTY_LIST, named)
+    is_number = isinstance(document, int | float) and not isinstance(document, bool)
+    return AnswerClass(status, media_type, NUMBER if is_number else TEXT, size=len(body))
+
+
+def _keys(document: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
+    """Yield paths and states of an object's values, and of the objects in it."""
+    if len(document) > MOST_KEYS:
+        return
+    for key, value in document.items():
+        yield f"{above}{key}", _state(value)
+        if isinstance(value, dict) and not above:
+            yield from _keys(value, f"{key}.")
+
+
+def _state(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "number"
+    if not value:
+        return "empty"
+    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
+
+
+def example_of(body: bytes) -> str:
+    """Return the begin of a body as text in one line, with credentials masked."""
+    text = " ".join(masked(body[: 40 * SHOWN].decode(errors="replace")).split())
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:SHOWN]
+
+
+def keys_as_text(answer: AnswerClass) -> str:
+    """Return the keys as JSON, as the ``answers`` table holds them."""
+    return json.dumps(dict(answer.keys)) if answer.keys else ""
+
+
+def keys_from_text(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys that :func:`keys_as_text` has written."""
+    return tuple(sorted(json.loads(text).items())) if text else ()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """So many answers of one class (a share of them was looked at), with the begin of one."""
+
+    answer: AnswerClass
+    number: float
+    example: str = ""
+
+
+@dataclass
+class _Group:
+    """Checked answers of one status, media type and form: how many, with which keys and sizes."""
+
+    number: float = 0
+    paths: Counter[str] = field(default_factory=Counter)
+    states: Counter[tuple[str, str]] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    has_numbers: bool = False
+
+
+class Checked:
+    """The answers that were checked, one by one, before a load; ``number`` of them."""
+
+    def __init__(self, checked: Iterable[Answers]) -> None:
+        known = [*checked]
+        self.number = sum(each.number for each in known)
+        self._groups: dict[tuple[int, str, str], _Group] = {}
+        for each in known:
+            answer, group = each.answer, self._groups.setdefault(each.answer.group, _Group())
+            group.number += each.number
+            group.paths.update(dict.fromkeys(dict(answer.keys), each.number))
+            group.states.update(dict.fromkeys(answer.keys, each.number))
+            group.sizes[answer.size] += each.number  # type: ignore[assignment]
+            group.has_numbers |= answer.form == NUMBER
+        self._open = {name: self._of_data(name, known) for name in self._groups}
+        own = sum(each.number for each in known if each.number == 1 and self._is_alone(each.answer))
+        self.expected = own / self.number if self.number else 1.0
+
+    def _of_data(self, name: tuple[int, str, str], known: Sequence[Answers]) -> set[str]:
+        """Return the objects whose keys are data: often an answer has one of its own."""
+        group = self._groups[name]
+        own: Counter[str] = Counter()
+        for each in known:
+            if each.answer.group == name and each.number == 1:
+                paths = {path for path, _ in each.answer.keys if group.paths[path] == 1}
+                own.update({_above(path) for path in paths})
+        return {above for above, number in own.items() if number > MOST_OWN * group.number}
+
+    def _is_alone(self, answer: AnswerClass) -> bool:
+        """Return whether a checked answer, the only one of its class, is like no other."""
+        group = self._groups[answer.group]
+        paths = dict(answer.keys)
+        return (
+            group.number == 1
+            or any(group.states[key] == 1 for key in answer.keys if self._counts(answer, key[0]))
+            or any(n == group.number - 1 for path, n in group.paths.items() if path not in paths)
+            or (answer.form == TEXT and not _is_near(answer.size, group.sizes, but=answer.size))
+        )
+
+    def _counts(self, answer: AnswerClass, path: str) -> bool:
+        return _above(path) not in self._open[answer.group]
+
+    def why_unseen(self, answer: AnswerClass) -> str:
+        """Return how an answer differs from all that were checked, as a predicate; else empty."""
+        group = self._groups.get(answer.group)
+        if group is None:
+            return self._why_foreign(answer)
+        if answer.form in (TEXT, NUMBER):
+            if answer.form == NUMBER and group.has_numbers:
+                return ""
+            is_near = answer.form == TEXT and _is_near(answer.size, group.sizes)
+            return "" if is_near else _words(answer)
+        paths = dict(answer.keys)
+        new = [path for path in paths if path not in group.paths and self._counts(answer, path)]
+        missing = [
+            path for path, n in group.paths.items() if n == group.number and path not in paths
+        ]
+        if new or missing:
+            above = min(map(_above, [*new, *missing]), key=len)
+            return _words(answer, above)
+        for path, state in answer.keys:
+            if (path, state) not in group.states and self._counts(answer, path):
+                return f"have {STATES[state]} in {path}"
+        return ""
+
+    def _why_foreign(self, answer: AnswerClass) -> str:
+        """Return how an answer of an unknown group differs: by status, type or form."""
+        if answer.status not in {status for status, _, _ in self._groups}:
+            return f"have status {answer.status}"
+        types = {media_type for _, media_type, _ in self._groups}
+        if answer.media_type not in types:
+            instead = f" instead of {' or '.join(sorted(types))}" if len(types) == 1 else ""
+            return f"are {answer.media_type or 'without a media type'}{instead}"
+        forms = {form for status, media, form in self._groups if media == answer.media_type}
+        # Nobody read them to the end, and errors are short.
+        if answer.form == LONG and forms & {OBJECT, LIST}:
+            return ""
+        return _words(answer)
+
+
+def _above(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def _is_near(size: int, sizes: Mapping[int, float], but: int = -1) -> bool:
+    return any(other <= size * ALIKE and size <= other * ALIKE for other in sizes if other != but)
+
+
+def _words(answer: AnswerClass, above: str = "") -> str:
+    """Return what an answer is, as a predicate."""
+    if answer.form in (OBJECT, LIST) and answer.keys:
+        above = ELEMENT if answer.form == LIST else above
+        names = [path.rpartition(".")[2] for path, _ in answer.keys if _above(path) == above]
+        more = [f"{len(names) - LISTED} more"] if len(names) > LISTED else []
+        where = f" in {'each element' if above == ELEMENT else above}" if above else ""
+        listed = ", ".join([*names[:LISTED], *more])
+        return f"have the key{'s' * (len(names) != 1)} {listed}{where}" if names else "have no keys"
+    if answer.form in (TEXT, NUMBER):
+        return f"have a body of {answer.size:,} bytes" if answer.size else "have an empty body"
+    return {
+        OBJECT: "are an empty object", LIST: "are a list", EMPTY_LIST: "are an empty list",
+        LONG: "are long documents", PACKED: "are packed, and nothing here unpacks them",
+    }[answer.form]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Which share of answers under load is like none that was checked, in words with an example."""
+
+    share: float
+    words: str
+    example: str
+
+    def sentence(self, whose: str, checked: str) -> str:
+        """Return the sentence, such as ``98% of new's answers under load have the keys ...``."""
+        quoted = f", such as '{self.example}'" if self.example else ""
+        return f"{_percent(self.share)} of {whose} {self.words}{quoted}: {checked}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def unseen(checked: Checked, loaded: Iterable[Answers]) -> Unseen | None:
+    """Return the answers under load that are like no checked one; None where they are few.
+
+    Few are 1% of the answers at most, or three times the share of the checked answers that are
+    themselves like no other checked one.
+    """
+    answers = [*loaded]
+    number = sum(each.number for each in answers)
+    numbers: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for each in answers:
+        if words := checked.why_unseen(each.answer):
+            numbers[words] += each.number  # type: ignore[assignment]
+            examples.setdefault(words, each.example)
+    share = sum(numbers.values()) / number if number else 0.0
+    if not checked.number or share <= max(MOST_UNSEEN, TIMES_EXPECTED * checked.expected):
+        return None
+    (first, most), *others = numbers.most_common()
+    if not others or most >= 0.9 * sum(numbers.values()):
+        return Unseen(share, first, examples[first])
+    words = f"are like none that was checked; {_percent(most / number)} {first}"
+    return Unseen(share, words, examples[first])

@@ -1,0 +1,90 @@
+"""Variants whose answers under load are like none that was checked before: nothing is compared.
+
+The checks are those of all variants, before every load of the run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from weakref import WeakKeyDictionary
+
+import pandas as pd
+
+from perflab.analysis.answer_classes import (
+    AnswerClass,
+    Answers,
+    Checked,
+    keys_as_text,
+    keys_from_text,
+    unseen,
+)
+from perflab.recordings import Run
+from perflab.statistics.in_words import counted
+
+TABLE = "answers"
+# A row for each class of answers: those of the ``check`` before the load, or of the ``load``.
+CHECK, LOAD = "check", "load"
+COLUMNS: Mapping[str, str] = {
+    "when": "string", "status": "int64", "media_type": "string", "form": "string",
+    "keys": "string", "bytes": "int64", "answers": "double", "example": "string",
+}  # fmt: skip
+WAY_OUT = (
+    "If they are right, give a text that every right answer holds (--expect-body), and each is "
+    "held against it instead"
+)
+# Sentences by treatment, of runs that were judged.
+_TOLD: WeakKeyDictionary[Run, tuple[object, dict[str, str]]] = WeakKeyDictionary()
+
+
+def answer_rows(when: str, answers: Iterable[Answers]) -> pd.DataFrame:
+    """Return answers as rows of the table."""
+    rows = [
+        (when, each.answer.status, each.answer.media_type, each.answer.form,
+         keys_as_text(each.answer), each.answer.size, each.number, each.example)
+        for each in answers
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=[*COLUMNS]).astype(
+        {name: kind for name, kind in COLUMNS.items() if kind != "string"}
+    )
+
+
+def unseen_answers(run: Run) -> dict[str, str]:
+    """Return a sentence for each treatment whose answers under load nothing has checked."""
+    record, told = _TOLD.get(run, (None, {}))
+    if record is not run.record:
+        told = _unseen_answers(run)
+        _TOLD[run] = run.record, told
+    return told
+
+
+def _unseen_answers(run: Run) -> dict[str, str]:
+    if TABLE not in run.record.tables:
+        return {}
+    # What was answered in a trial that is not valid was answered all the same.
+    rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
+    checked = Checked(_answers(rows[rows["when"] == CHECK]))
+    names = {item.name: "/".join(item.levels.values()) for item in run.record.treatments}
+    loaded = rows[rows["when"] == LOAD]
+    told = {}
+    for treatment, of_side in loaded.groupby("treatment", sort=False):
+        found = unseen(checked, _answers(of_side))
+        if found is not None:
+            whose = f"{names[str(treatment)]}'s answers under load"
+            before = f"none of the {counted(round(checked.number), 'answer')} to one user before"
+            told[str(treatment)] = found.sentence(whose, f"{before} was like that. {WAY_OUT}.")
+    return told
+
+
+def _answers(rows: pd.DataFrame) -> list[Answers]:
+    """Return the answers of rows, each class once."""
+    numbers: defaultdict[AnswerClass, float] = defaultdict(float)
+    examples: dict[AnswerClass, str] = {}
+    names = ["status", "media_type", "form", "keys", "bytes", "answers", "example"]
+    for status, media_type, form, keys, size, number, example in rows[names].itertuples(
+        index=False, name=None
+    ):
+        answer = AnswerClass(int(status), media_type, form, keys_from_text(keys), int(size))
+        numbers[answer] += number
+        examples.setdefault(answer, example)
+    return [Answers(answer, number, examples[answer]) for answer, number in numbers.items()]

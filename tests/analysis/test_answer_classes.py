@@ -1,0 +1,151 @@
+"""Answers under load that are like none that was checked are told, and others are not."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from perflab.analysis.answer_classes import (
+    AnswerClass,
+    Answers,
+    Checked,
+    class_of,
+    keys_as_text,
+    keys_from_text,
+    unseen,
+)
+
+RPC = {"jsonrpc": "2.0", "id": 1, "result": {"total": 42, "items": [1, 2, 3]}}
+RPC_ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "Internal error"}}
+LOGIN = b"<html><form>" + b"login " * 100 + b"</form></html>"
+JSON, HTML = "application/json", "text/html; charset=utf-8"
+
+
+def of(document: Any, content_type: str = JSON, status: int = 200) -> AnswerClass:
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return class_of(status, content_type, body, len(body))
+
+
+def told(checked: list[AnswerClass], loaded: list[AnswerClass]) -> str:
+    """Return what is said of answers under load, after so many checked ones."""
+    found = unseen(counted(checked), counted_list(loaded))
+    return f"{found.share:.0%} {found.words}" if found else ""
+
+
+def counted_list(answers: list[AnswerClass]) -> list[Answers]:
+    return [Answers(answer, number) for answer, number in Counter(answers).items()]
+
+
+def counted(answers: list[AnswerClass]) -> Checked:
+    return Checked(counted_list(answers))
+
+
+@pytest.mark.parametrize(
+    ("checked", "loaded", "expected"),
+    [
+        (of(RPC), of(RPC_ERROR), "have the keys error, id, jsonrpc"),
+        (of([RPC]), of([RPC_ERROR]), "have the keys error, id, jsonrpc in each element"),
+        (
+            of({"data": {"user": {"id": 7}}}),
+            of({"data": None, "errors": [{"message": "busy"}]}),
+            "have the keys data, errors",
+        ),
+        (
+            of({"data": {"user": {"id": 7}}}),
+            of({"data": {"user": None}}),
+            "have nothing in data.user",
+        ),
+        (of(RPC), of(LOGIN, HTML), "are text/html instead of application/json"),
+        (of(b"<p>" + b"x" * 5000, HTML), of(LOGIN, HTML), "have a body of 626 bytes"),
+        (of([1, 2, 3]), of([]), "are an empty list"),
+        (of({"items": [1, 2], "n": 2}), of({"items": [], "n": 0}), "have nothing in items"),
+        (of({"error": None, "result": [1]}), of({"error": "no", "result": None}), "have a text in"),
+        (of({"success": True}), of({"success": False}), "have false in success"),
+        (of({"items": [1]}), of(b"", JSON), "have an empty body"),
+        (of(b"welcome", "text/plain"), of(b"", "text/plain"), "have an empty body"),
+        (of(b"12345678", "text/plain"), of(b"sorry, busy", "text/plain"), "have a body of 11"),
+        (of(RPC), of(RPC, status=202), "have status 202"),
+        (of({"a": 1, "b": 2}), of({"a": 1}), "have the key a"),
+    ],
+)
+def test_an_answer_that_is_not_like_the_checked_ones_is_told(
+    checked: AnswerClass, loaded: AnswerClass, expected: str
+) -> None:
+    assert told([checked] * 20, [checked] * 95 + [loaded] * 5).startswith(f"5% {expected}")
+    assert told([checked] * 20, [loaded] * 49 + [checked]).startswith(f"98% {expected}")
+    assert told([checked] * 20, [checked] * 199 + [loaded]) == ""
+    assert told([checked] * 10 + [loaded] * 10, [loaded] * 100) == ""
+
+
+def varying(kind: str, chance: random.Random) -> AnswerClass:
+    """Return an answer of a service whose answers differ, and are right."""
+    match kind:
+        case "ids":
+            return of({"id": chance.randrange(10**9), "name": f"n{chance.randrange(10**6)}"})
+        case "times":
+            return of({"at": chance.random() * 1e9, "took_ms": chance.randrange(3)})
+        case "random lists":
+            return of({"items": [*range(chance.randrange(5))], "next": chance.choice([None, "x"])})
+        case "random top-level lists":
+            return of([{"id": 1} for _ in range(chance.randrange(200))][: chance.randrange(1, 99)])
+        case "keys that are ids":
+            return of({f"u{chance.randrange(10**9)}": 1 for _ in range(3)})
+        case "keys that are ids, below":
+            return of({"users": {f"u{chance.randrange(10**9)}": {} for _ in range(3)}})
+        case "optional keys":
+            return of({f"k{n}": 1 for n in range(12) if chance.random() < 0.5} | {"id": 1})
+        case "pages of any length":
+            return of(b"<p>" + b"x" * int(10 ** chance.uniform(2, 5)), HTML)
+        case "a counter as text":
+            return of(str(chance.randrange(10**5)).encode(), "text/plain")
+        case "a time in a page":
+            return of(b"<p>It is %d</p>" % chance.randrange(10**12, 10**13), HTML)
+        case _:
+            raise ValueError(kind)
+
+
+KINDS = (
+    "ids", "times", "random lists", "random top-level lists", "keys that are ids",
+    "keys that are ids, below", "optional keys", "pages of any length", "a counter as text",
+    "a time in a page",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("checks", [20, 320])
+def test_answers_that_differ_by_right_are_not_told(kind: str, checks: int) -> None:
+    raised = 0
+    for seed in range(10):
+        chance = random.Random(seed)
+        sides = ([varying(kind, chance) for _ in range(n)] for n in (checks, 200))
+        raised += bool(told(*sides))
+    assert raised == 0
+
+
+def test_an_error_among_answers_whose_keys_are_ids_is_told_by_a_key_that_is_missing() -> None:
+    chance = random.Random(1)
+    checked = [of({"users": {f"u{chance.random()}": 1}, "n": 1}) for _ in range(20)]
+    assert told(checked, [of({"error": "busy"})] * 9 + checked[:1]) == "90% have the key error"
+
+
+def test_an_error_that_one_user_meets_once_counts_as_checked() -> None:
+    assert told([of(RPC)] * 19 + [of(RPC_ERROR)], [of(RPC_ERROR)] * 100) == ""
+
+
+def test_nothing_is_said_where_nothing_was_checked() -> None:
+    assert told([], [of(RPC)] * 100) == ""
+
+
+def test_long_documents_are_like_those_that_were_read() -> None:
+    long = class_of(200, JSON, None, 10**6)
+    assert told([of([1])] * 20, [long] * 100) == ""
+    assert told([long] * 20, [of(RPC_ERROR)] * 100).startswith("100% have the keys error")
+
+
+def test_keys_come_back_from_the_recording_as_they_went_in() -> None:
+    for answer in (of(RPC), of([RPC]), of(LOGIN, HTML)):
+        assert keys_from_text(keys_as_text(answer)) == answer.keys

@@ -1,0 +1,176 @@
+"""A load's answers are told apart by what they hold, over every client, packed or not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from perflab.analysis.answer_classes import OBJECT
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.kept_answers import FIRST, ONE_IN, AnswerKeeper, kept_in
+from perflab.load.clients.outcome import MEASURE, WARMUP
+from perflab.load.clients.targets import split
+from perflab.load.once import send
+from perflab.load.records.answers import answers_in
+from perflab.load.workers.generator import Generator
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.workload.workload import ClientName
+
+RIGHT = json.dumps({"jsonrpc": "2.0", "id": 1, "result": [*range(30)]}).encode()
+ERROR = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"message": "Internal error"}}).encode()
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json"
+URL = "http://127.0.0.1:1"
+
+
+class Server(ThreadingHTTPServer):
+    """Answers rightly so many times, and with an error and status 200 afterwards."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, right: int) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.right = right
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.right -= 1
+        body = RIGHT if self.server.right >= 0 else ERROR
+        # A head of its own, as servers tell the time.
+        lines = [HEAD, b"X-Request: %d" % self.server.right]
+        if "gzip" in self.headers.get("Accept-Encoding", ""):
+            body, lines = gzip.compress(body), [*lines, b"Content-Encoding: gzip"]
+        lines.append(b"Content-Length: %d\r\n\r\n" % len(body))
+        self.wfile.write(b"\r\n".join(lines) + body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(10**9) as served:
+        Thread(target=served.serve_forever, daemon=True).start()
+        yield served
+        served.shutdown()
+
+
+@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_each_client_tells_errors_with_status_200_from_results(
+    server: Server, client: ClientName, packed: bool
+) -> None:
+    server.right = 40
+    headers = {"Accept-Encoding": "gzip"} if packed else {}
+    request, arrivals = Request(headers=headers), ClosedLoop(users=2, requests=100)
+    generator = Generator([0], {}, real_time=False)
+    try:
+        generator.start()
+        load = Workload(request=request, arrivals=arrivals, client=client)
+        result = generator.run(load, server.url)
+        found = answers_in(result)[""]
+        result.discard()
+    finally:
+        generator.close()
+    assert {each.answer.form for each in found} == {OBJECT}
+    numbers = {dict(each.answer.keys).get("error", ""): round(each.number) for each in found}
+    assert numbers == {"": 40, "object": 60}
+    assert any(each.example.startswith('{"jsonrpc": "2.0", "id": 1, "error"') for each in found)
+
+
+def test_a_load_tells_answers_that_one_user_before_it_never_got(server: Server) -> None:
+    server.right = 40
+    shown = send(server.url, users=2, duration_s=0.5)
+    (text,) = (each["text"] for each in shown["warnings"] if "unseen" in each["code"])
+    assert "of the answers have the keys error, id, jsonrpc" in text
+    assert "none of the 20 answers to one user before the load was like that" in text
+    assert "--expect-body" in text
+    assert '"message": "Internal error"' in text
+
+
+def test_a_load_of_so_many_requests_sends_no_other_and_is_held_against_its_first(
+    server: Server,
+) -> None:
+    server.right = 60
+    shown = send(server.url, users=1, requests=100)
+    assert server.right == 60 - 100
+    (text,) = (each["text"] for each in shown["warnings"] if "unseen" in each["code"])
+    assert text.startswith("40% of the answers have the keys error, id, jsonrpc")
+    assert "none of the first 20 answers was like that" in text
+
+
+def test_a_load_whose_answers_are_each_held_against_a_text_is_not_judged_by_their_kinds(
+    server: Server,
+) -> None:
+    server.right = 40
+    shown = send(server.url, users=2, duration_s=0.3, expect_body="jsonrpc")
+    assert not [each for each in shown["warnings"] if "unseen" in each["code"]]
+    assert server.right < 0
+
+
+def test_scripts_are_judged_by_the_name_of_the_request(server: Server, tmp_path: Path) -> None:
+    script = tmp_path / "asking.py"
+    script.write_text(
+        "from perflab.load.users import User, action\n"
+        "class Asking(User):\n"
+        "    @action\n"
+        "    async def ask(self):\n"
+        "        await self.get('/', name='ask')\n"
+    )
+    server.right = 60
+    shown = send(server.url, users=1, duration_s=1.0, script=f"{script}:Asking")
+    (text,) = (each["text"] for each in shown["warnings"] if "unseen" in each["code"])
+    assert "of the answers to ask have the keys error, id, jsonrpc" in text
+
+
+def kept_of(keeper: AnswerKeeper, sizes: list[int], stage: int = MEASURE) -> list[int]:
+    """Return the numbers of the answers of these lengths that are kept."""
+    exchange = Exchange(Prepared(Request(), split(URL)[0]), 0, lambda _: None, stage=stage)
+    exchange.status, numbers = 200, []
+    for size in sizes:
+        exchange.bytes = size
+        numbers.append(keeper.keep(exchange, HEAD, [b"x" * size]))
+    return numbers
+
+
+def test_few_answers_of_each_length_are_kept_and_of_all_one_in_64() -> None:
+    keeper = AnswerKeeper()
+    numbers = kept_of(keeper, [100, 1000] * 20_000)
+    assert all(numbers[: 2 * FIRST])
+    later = sum(number > 0 for number in numbers[2 * FIRST :])
+    assert 0.8 < later / (40_000 / ONE_IN) < 1.25
+
+
+def test_a_rare_length_is_kept_whenever_it_comes() -> None:
+    keeper = AnswerKeeper()
+    kept_of(keeper, [1000] * 5_000)
+    assert all(kept_of(keeper, [30] * FIRST))
+
+
+def test_what_was_kept_in_the_warm_up_takes_no_place_of_the_measurement() -> None:
+    keeper = AnswerKeeper()
+    kept_of(keeper, [1000] * 5_000, WARMUP)
+    assert all(kept_of(keeper, [1000] * FIRST))
+
+
+def test_a_long_load_keeps_no_more_than_its_room(tmp_path: Path) -> None:
+    keeper = AnswerKeeper()
+    kept_of(keeper, [60_000] * 60_000)
+    keeper.write(tmp_path)
+    kept = kept_in(tmp_path)
+    assert sum(len(each.body or b"") for each in kept) < 40 << 20
+    assert max(each.number for each in kept) > len(kept)
