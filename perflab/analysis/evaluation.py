@@ -13,6 +13,7 @@ import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.decision import Decision, decide
+from perflab.analysis.memory_growth import after_equal_requests
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
@@ -46,7 +47,8 @@ class Finding:
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
-    both sides (:mod:`perflab.analysis.blocks`).
+    both sides (:mod:`perflab.analysis.blocks`). ``growth`` says how a memory grows that still does
+    at the end of its loads (:mod:`perflab.analysis.memory_growth`).
     """
 
     contrast: Contrast
@@ -66,6 +68,7 @@ class Finding:
     drifts: tuple[float, ...] = ()
     scope: str = ""
     if_alike: Effect | None = None
+    growth: str = ""
 
 
 # A run is a snapshot, so its findings are computed once.
@@ -162,6 +165,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
         ends, if_alike = ends_of(run, contrast, trials)
+        ends, growth = after_equal_requests(run, contrast, trials, ends)
         rule = run.record.until_decided
         effect = effect_within(ends, contrast.scale, rule)
     except AnalysisError as error:
@@ -179,6 +183,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         left_out=len(ends.low) - len(by_block),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
         if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
+        growth=growth,
     )
 
 

@@ -373,6 +373,8 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
             continue
         if threshold.crossed_by(finding) is Crossed.YES:
             yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
+    if finding.growth:
+        yield finding.growth
     if finding.scope:
         yield f"the result holds {finding.scope}"
     if words := client_words(finding):
