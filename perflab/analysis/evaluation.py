@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
+from perflab.analysis.block_trend import block_trend
 from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.decision import Decision, decide
 from perflab.analysis.memory_growth import after_equal_requests
@@ -95,8 +96,9 @@ def _evaluated(run: Run) -> list[Finding]:
     findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
     families = [finding.contrast.response for finding in findings]
     p_values = corrected([_tested_p(finding) for finding in findings], families)
+    is_steady = block_trend(run) is None
     return [
-        replace(_judged(_counted(run, finding), claim_p), noise=noise)
+        replace(_judged(_counted(run, finding), claim_p, is_steady), noise=noise)
         for finding, claim_p in zip(findings, p_values, strict=True)
     ]
 
@@ -109,7 +111,7 @@ def _tested_p(finding: Finding) -> float:
     return effect.p_value
 
 
-def _judged(finding: Finding, claim_p: Corrected) -> Finding:
+def _judged(finding: Finding, claim_p: Corrected, is_steady: bool) -> Finding:
     """Add verdict and decision, allowing for the run's other claims about the response."""
     finding_with_p = replace(finding, p_adjusted=claim_p.adjusted, claims=claim_p.claims)
     if finding.effect is None:
@@ -117,7 +119,7 @@ def _judged(finding: Finding, claim_p: Corrected) -> Finding:
     effect, contrast = finding.effect, finding.contrast
     known = claim_p if math.isfinite(claim_p.adjusted) else None
     verdict, decision = judge(effect, contrast, known), _decision(effect, contrast, known)
-    scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known)
+    scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known, is_steady)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
 
 

@@ -10,7 +10,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-ROWS_OF_A_POST = 20
+ROWS_OF_A_POST = 500
 
 
 class Answer(BaseHTTPRequestHandler):
