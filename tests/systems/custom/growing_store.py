@@ -10,7 +10,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-ROWS_OF_A_POST = 500
+ROWS_OF_A_POST = 5_000
 
 
 class Answer(BaseHTTPRequestHandler):
