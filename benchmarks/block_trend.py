@@ -21,7 +21,7 @@ import pandas as pd
 from benchmarks import bench
 from perflab.analysis.block_trend import changes_of
 
-SEED, SETS = 20_261_128, 1_000
+SEED, SETS = 20_261_128, 300
 BLOCKS = (6, 8, 10, 16)
 # Of a trial, and of a block, which both of its trials share.
 NOISES = ((0.02, 0.02), (0.05, 0.10), (0.20, 0.20))

@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from perflab import api
-from perflab.analysis.block_trend import block_trend
+from perflab.analysis.block_trend import changes_of
 from perflab.errors import WrongAnswer
 from perflab.host import facts
 from perflab.paths import project_root, services_dir, state_dir
@@ -220,14 +222,17 @@ def test_workers_that_share_what_was_loaded_before_the_fork_use_less_memory() ->
 
 
 @pytest.mark.slow
-def test_a_store_that_each_post_makes_larger_is_told_as_a_trend(tmp_path: Path) -> None:
+def test_a_store_that_each_post_makes_larger_answers_more_slowly_from_block_to_block(
+    tmp_path: Path,
+) -> None:
     variants = [
         f"{name}={command_of('growing_store.py', tmp_path / name)}" for name in ("old", "new")
     ]
     load = {"method": "POST", "body": "a note", "rate": 10, "duration_s": 1.0, "design": "trials"}
     given = {name: SMALL[name] for name in ("warmup_s", "seed")} | load
     run = api.run("custom_service", {**given, "blocks": 8, "variants": variants})
-    trend = block_trend(run)
-    assert trend is not None
-    assert trend.text.startswith("response time rose by ")
-    assert trend.cause == "the load writes (POST)"
+    times = run.trials().pivot_table(index="block", columns="treatment", values="mean_ms")
+    # Beside much other work the CPU-speed probe says nothing, and the product tells no trend.
+    changes = changes_of(times, pd.Series(np.nan, index=times.index))
+    assert len(changes) == 2
+    assert min(changes) > 0
