@@ -12,11 +12,13 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
+from perflab.analysis.block_trend import block_trend
 from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.bound_causes import way_out_of_bound
 from perflab.analysis.decision import Decision, decide, of_busy_machine
 from perflab.analysis.failed_requests import counts_of, has_counts, refuse_unlike
 from perflab.analysis.first_line import are_of_a_duel, corrected_over_first_line
+from perflab.analysis.memory_growth import after_equal_requests
 from perflab.analysis.noise import doubt, noise_flags
 from perflab.analysis.refused_trials import Refused, unequal
 from perflab.analysis.scope import scope_of
@@ -26,7 +28,13 @@ from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
-from perflab.statistics.comparison import SMALLEST_N, Effect, NothingLimits, effect_within
+from perflab.statistics.comparison import (
+    SMALLEST_N,
+    Effect,
+    Ends,
+    NothingLimits,
+    effect_within,
+)
 from perflab.statistics.families import Corrected, corrected
 from perflab.statistics.shares import difference_of_shares
 
@@ -54,7 +62,9 @@ class Finding:
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
     both sides (:mod:`perflab.analysis.blocks`). ``refused`` are the refused trials, where one side
-    has more of them. ``way_out`` says what would tell more where only a bound is known.
+    has more of them. ``way_out`` says what would tell more where only a bound is known, and
+    ``growth`` how a memory grows that still does at the end of its loads
+    (:mod:`perflab.analysis.memory_growth`).
     """
 
     contrast: Contrast
@@ -76,6 +86,7 @@ class Finding:
     if_alike: Effect | None = None
     refused: Refused | None = None
     way_out: str = ""
+    growth: str = ""
 
 
 # A run is a snapshot, so its findings are computed once.
@@ -100,8 +111,9 @@ def _evaluated(run: Run) -> list[Finding]:
     contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     trials = {name: run.trials_of(name) for name in {item.response for item in contrasts}}
     findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
+    is_steady = block_trend(run) is None
     judged = [
-        replace(_judged(_counted(run, finding), claim_p), noise=noise)
+        replace(_judged(_counted(run, finding), claim_p, is_steady), noise=noise)
         for finding, claim_p in zip(findings, _corrected(findings), strict=True)
     ]
     return list(map(_on_busy_machine, judged)) if doubt(run) else judged
@@ -129,7 +141,7 @@ def _tested_p(finding: Finding) -> float:
     return effect.p_value
 
 
-def _judged(finding: Finding, claim_p: Corrected) -> Finding:
+def _judged(finding: Finding, claim_p: Corrected, is_steady: bool) -> Finding:
     """Add verdict and decision, allowing for the run's other claims about the response."""
     finding_with_p = replace(finding, p_adjusted=claim_p.adjusted, claims=claim_p.claims)
     if finding.effect is None:
@@ -137,7 +149,7 @@ def _judged(finding: Finding, claim_p: Corrected) -> Finding:
     effect, contrast = finding.effect, finding.contrast
     known = claim_p if math.isfinite(claim_p.adjusted) else None
     verdict, decision = judge(effect, contrast, known), _decision(finding_with_p, known)
-    scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known)
+    scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known, is_steady)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
 
 
@@ -189,7 +201,8 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     try:
         ends, if_alike = ends_of(run, contrast, trials)
         refuse_unlike(run, contrast, trials)
-        effect, rule = _effect(run, contrast, trials), run.record.until_decided
+        ends, growth = after_equal_requests(run, contrast, trials, ends)
+        effect, rule = _effect_within(run, contrast, trials, ends), run.record.until_decided
     except AnalysisError as error:
         is_open = isinstance(error, NothingLimits)
         way_out = f"; {way_out_of_bound(run, contrast, trials)}" * is_open
@@ -209,18 +222,24 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
         refused=unequal(run, contrast, trials, partial(_effect, run, contrast)),
         way_out=way_out_of_bound(run, contrast, trials) if effect.bound else "",
+        growth=growth,
     )
 
 
 def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:
-    """Return the effect of a contrast in some trials, by block."""
+    """Return the effect of a contrast in some trials."""
+    ends, _ = after_equal_requests(run, contrast, trials, ends_of(run, contrast, trials)[0])
+    return _effect_within(run, contrast, trials, ends)
+
+
+def _effect_within(run: Run, contrast: Contrast, trials: pd.DataFrame, ends: Ends) -> Effect:
     rule = run.record.until_decided
     if has_counts(contrast, trials):
         new, old = (
             counts_of(run, side, trials) for side in (contrast.numerator, contrast.denominator)
         )
         return difference_of_shares(new, old, rule)
-    return effect_within(ends_of(run, contrast, trials)[0], contrast.scale, rule)
+    return effect_within(ends, contrast.scale, rule)
 
 
 def _unseen_on(run: Run, contrast: Contrast) -> str:

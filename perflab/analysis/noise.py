@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.block_trend import BlockTrend, block_trend
 from perflab.recordings import Run
 from perflab.statistics.in_words import as_share, counted, number
 
@@ -83,6 +84,10 @@ def _facts(run: Run) -> Iterator[Fact]:
     yield from _machine(run.record.environment)
     yield from _cores(run.record.placement)
     yield from _of_trials(trials)
+    if trend := block_trend(run):
+        yield _trending(trend)
+    else:
+        yield from _first_block(trials)
     yield from _foreign(run)
 
 
@@ -127,8 +132,17 @@ def _of_trials(trials: pd.DataFrame) -> Iterator[Fact]:
     speed, flush = ("CPU-speed probe", "ms", "speed"), ("disk flush, median", "us", "flush cost")
     yield from _drift(trials, SPEED, speed, MAX_SPEED_DRIFT)
     yield from _drift(trials, "flush_p50_us", flush, MAX_FLUSH_DRIFT)
-    yield from _first_block(trials)
     yield from _priority(trials["client_real_time"])
+
+
+def _trending(trend: BlockTrend) -> Fact:
+    what = "its rows or files stay" if trend.writing else "files, a database, a service not afresh"
+    why = (
+        f"{trend.cause}: {what}, so every block measures another state, and the faster variant may "
+        "measure a larger one; let each variant start with a fresh copy of its data"
+    )
+    brief = f"{trend.text}, in all treatments: {trend.cause}"
+    return Fact("from block to block", trend.text, why, brief)
 
 
 def _first_block(trials: pd.DataFrame) -> Iterator[Fact]:

@@ -10,7 +10,8 @@ the outer end of D's 80% interval, where that end lies beyond 0:
 
 - If the verdict stays the same, the finding also holds at the end of the load.
 - If it does not, and the 95% interval of D excludes 0, the finding holds for this load only.
-- Otherwise nothing is known beyond the load, and nothing is said.
+- Otherwise, and where values rise or fall from block to block, nothing is known beyond the load,
+  and nothing is said.
 
 ``docs/explanation/verdicts.md`` says how often the extended interval holds the ratio at the end.
 """
@@ -58,10 +59,13 @@ def scope_of(
     decision: Decision | None,
     drifts: Sequence[float],
     among: Corrected | None = None,
+    is_steady: bool = True,
 ) -> str:
     """Return how far a verdict, or the decision if nothing is published, holds; or nothing.
 
-    ``among`` is the p-value among the run's claims about the response.
+    ``among`` is the p-value among the run's claims about the response. Where its blocks are not
+    steady (:mod:`perflab.analysis.block_trend`), the load changes what it measures, and nothing is
+    known beyond it.
     """
     is_known = contrast.scale == "ratio" and math.isfinite(effect.low) and not effect.bound
     if not is_known or effect.n < SMALLEST_N or len(drifts) != effect.n:
@@ -76,7 +80,7 @@ def scope_of(
     if not is_decided:
         return ""
     if is_same:
-        return ALSO_AT_THE_END
+        return ALSO_AT_THE_END if is_steady else ""
     drift = mean_interval(np.asarray(drifts), CONFIDENCE, effect.looks)
     if not (drift.low > 0 or drift.high < 0):
         return ""

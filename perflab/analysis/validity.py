@@ -13,6 +13,7 @@ import pandas as pd
 from perflab.recordings import Remark, Response, Run, typical
 from perflab.recordings.responses import (
     MAX_CLIENT_SHARE,
+    MEMORY_UNKNOWN,
     at_least_column,
     client_column,
     without_client,
@@ -235,6 +236,8 @@ def _held_back(trials: pd.DataFrame, response: Response) -> str:
 def _concerns(remark: Remark, response: Response) -> bool:
     if remark.code == NOT_MEASURED:
         return re.search("cpu|memory", response.name) is not None
+    if remark.code == MEMORY_UNKNOWN:
+        return "memory" in response.name
     # For ``service_p99_ms`` this is ``p99``.
     number = response.name.removesuffix("_ms").rpartition("_")[2]
     return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))

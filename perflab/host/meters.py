@@ -16,6 +16,8 @@ from typing import Protocol
 
 import pandas as pd
 
+from perflab.host.memory import proportional_bytes
+
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 GROUPS = Path("/sys/fs/cgroup")
@@ -23,7 +25,7 @@ GROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class Reading:
-    """Cumulative CPU time in ns and memory in use in bytes (0 = not measured)."""
+    """Cumulative CPU time in ns and resident memory in bytes (0 = not measured)."""
 
     cpu_ns: int
     memory_bytes: int
@@ -34,6 +36,12 @@ class Meter(Protocol):
 
     def read(self, table: ProcessTable) -> Reading | None:
         """Return a reading, or None when the subject has ended."""
+
+    def held_bytes(self, table: ProcessTable) -> int:
+        """Return the memory that the subject holds, shared pages in parts; not under load.
+
+        Raises OSError where that is not known.
+        """
 
     def members(self, table: ProcessTable) -> list[int]:
         """Return the subject's living processes, as this host numbers them."""
@@ -111,6 +119,10 @@ class ProcessTreeMeter:
         self._highest = max(self._highest, cpu)
         return Reading(self._highest, (private_pages + shared_pages) * PAGE_BYTES)
 
+    def held_bytes(self, table: ProcessTable) -> int:
+        """Return the proportional memory of all processes together."""
+        return sum(map(proportional_bytes, self.members(table)))
+
 
 def groups_of(pid: int | str) -> Mapping[str, str]:
     """Return the control groups of a process: controller ('' is version 2) to path.
@@ -137,6 +149,10 @@ def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
 class CgroupMeter:
     """CPU and memory of a container, from the control group (version 1 or 2) of its process.
 
+    Memory is what is charged to the group less the file cache that nobody uses, as ``docker stats``
+    has it: the kernel frees that cache when memory is short. Source: docker/cli,
+    cli/command/container/stats_helpers.go.
+
     Raises OSError where the process is gone or its group cannot be read.
     """
 
@@ -146,9 +162,10 @@ class CgroupMeter:
         self._is_first_version = accounts is not None
         self._folder = accounts or GROUPS / groups.get("", "/").lstrip("/")
         self._cpu = self._folder / ("cpuacct.usage" if accounts else "cpu.stat")
-        self._memory = self._folder / "memory.current"
+        self._memory, self._unused = self._folder / "memory.current", b"inactive_file"
         if accounts:
             self._memory = (folder_of(groups, "memory") or accounts) / "memory.usage_in_bytes"
+            self._unused = b"total_inactive_file"
         self._has_memory = self._memory.exists()
         self._cpu.read_bytes()
 
@@ -159,11 +176,18 @@ class CgroupMeter:
         except OSError:
             return []
 
-    def read(self, table: ProcessTable) -> Reading | None:  # noqa: ARG002
+    def held_bytes(self, table: ProcessTable) -> int:  # noqa: ARG002
+        """Return the memory of the group."""
+        charged = int(self._memory.read_bytes())
+        parts = map(bytes.split, self._memory.with_name("memory.stat").read_bytes().splitlines())
+        unused = next((int(value) for name, value in parts if name == self._unused), 0)
+        return max(0, charged - unused)
+
+    def read(self, table: ProcessTable) -> Reading | None:
         """Return a reading, or None when the group is gone."""
         try:
             used = self._cpu.read_bytes()
-            memory = int(self._memory.read_bytes()) if self._has_memory else 0
+            memory = self.held_bytes(table) if self._has_memory else 0
         except OSError:
             return None
         return Reading(int(used) if self._is_first_version else int(used.split()[1]) * 1000, memory)

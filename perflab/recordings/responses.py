@@ -20,6 +20,8 @@ FAILURES, TOO_MANY_FAILED, SOME_FAILED = "failure_share", "server.failures", "se
 OF_FAILURES = re.compile(r".*(failure|success|users_at_stop|users_held|users_missed).*")
 # The reason against a trial whose client was late, and what services count without the client.
 CLIENT_LATE = "generator.late"
+# The remark on a service whose memory the kernel does not tell.
+MEMORY_UNKNOWN = "service.memory_unknown"
 COUNTED_INSIDE = re.compile(r"(?!client_)(phase_|core_wait_|memory_|.*cpu).*")
 # What of a time may be the client's own before its trials have a mark.
 MAX_CLIENT_SHARE = 0.10
@@ -126,7 +128,8 @@ CPU = (
 )  # fmt: skip
 MEMORY = (
     Response(
-        name="memory_*_bytes", title="memory of *", unit="bytes", noun="memory of *", better="less"
+        name="memory_*_bytes", title="largest resident memory of *", unit="bytes",
+        noun="memory of *", better="less",
     ),
 )  # fmt: skip
 CLIENT = (
@@ -171,6 +174,17 @@ def lower_end_column(response: str) -> str:
 def drift_column(response: str) -> str:
     """Return the column with the log ratio of a response at a load's end to that of the whole."""
     return f"{response}_drift"
+
+
+def growth_column(response: str) -> str:
+    """Return the column with what a response grows by with a request, in its unit."""
+    name, _, unit = response.rpartition("_")
+    return f"{name}_growth_{unit}"
+
+
+def requests_column(response: str) -> str:
+    """Return the column with the requests that were sent before a growing response was read."""
+    return f"{response.rpartition('_')[0]}_requests"
 
 
 def client_column(response: str) -> str:

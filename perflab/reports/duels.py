@@ -429,6 +429,8 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
         if threshold.crossed_by(finding) is Crossed.YES:
             yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
     yield from failures.caveats(finding, pair.findings)
+    if finding.growth:
+        yield finding.growth
     if finding.scope:
         yield f"the result holds {finding.scope}"
     if words := client_words(finding):

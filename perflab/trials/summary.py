@@ -243,6 +243,21 @@ def largest_memory(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     return float(np.max([*inside, *np.interp([begin_ns, end_ns], t_ns, memory)]))
 
 
+def memory_growth(samples: pd.DataFrame, result: LoadResult) -> float:
+    """Return by how much memory grew with a request (bytes), over the second half of them.
+
+    What a service fills once, at its first requests, is no growth that goes on. NaN if unknown.
+    """
+    measured = result.requests[result.requests["stage"] == "measure"]
+    done_ns = np.sort(measured["done_ns"].to_numpy())
+    later = len(done_ns) - len(done_ns) // 2
+    if len(done_ns) < 2 or samples.empty or not samples["memory_bytes"].any():
+        return float("nan")
+    t_ns, memory = samples["t_ns"].to_numpy(), samples["memory_bytes"].to_numpy()
+    half, whole = np.interp([done_ns[-later - 1], done_ns[-1]], t_ns, memory)
+    return float((whole - half) / later)
+
+
 def cpu_share(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     """Return CPU time over wall time between two instants, by interpolated cumulative time."""
     return used_ns(samples, "cpu_ns", begin_ns, end_ns) / max(1, end_ns - begin_ns)

@@ -105,17 +105,21 @@ def unified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     group = tmp_path / OWN
     group.mkdir(parents=True)
     (group / "cpu.stat").write_text(CPU_STAT)
-    (group / "memory.current").write_text("8388608\n")
+    (group / "memory.current").write_text("12582912\n")
+    (group / "memory.stat").write_text("anon 1048576\ninactive_file 4194304\nactive_file 9\n")
     monkeypatch.setattr(meters, "GROUPS", tmp_path)
     monkeypatch.setattr(meters, "groups_of", lambda _: {"": f"/{OWN}"})
     return tmp_path
 
 
-def test_cpu_and_memory_of_a_container_are_those_of_its_group(unified: Path) -> None:
+def test_a_container_has_the_cpu_and_memory_of_its_group_less_the_cache_that_nobody_uses(
+    unified: Path,
+) -> None:
     meter = CgroupMeter(os.getpid())
     reading = meter.read(ProcessTable())
     assert reading is not None
     assert (reading.cpu_ns, reading.memory_bytes) == (1_500_000_000, 8_388_608)
+    assert meter.held_bytes(ProcessTable()) == 8_388_608
     (unified / OWN / "cgroup.procs").write_text("12\n34\n")
     assert meter.members(ProcessTable()) == [12, 34]
     (unified / OWN / "cpu.stat").unlink()

@@ -17,6 +17,7 @@ from perflab.trials.summary import (
     cpu_us_per_success,
     largest_memory,
     measured,
+    memory_growth,
     service_columns,
 )
 from tests.load.planted import BEGIN_NS, S, load_result
@@ -51,6 +52,21 @@ def test_memory_is_the_largest_of_the_stage_however_short(
     begin_ns: int, end_ns: int, mib: float
 ) -> None:
     assert row_of(begin_ns, end_ns)["memory_shop_bytes"] == pytest.approx(mib * MIB)
+
+
+@pytest.mark.parametrize(
+    ("memory", "growth"),
+    [([10, 20, 30, 40, 50], 0.2), ([10, 40, 50, 50, 50], 0.0), ([0] * 5, math.nan)],
+    ids=["it grows to the end", "it was filled at first", "nobody measured it"],
+)
+def test_growth_with_a_request_is_that_of_the_second_half(
+    memory: list[float], growth: float, tmp_path: Path
+) -> None:
+    # A hundred requests a second, over two seconds.
+    result = load_result(tmp_path, np.arange(1, 201) / 100)
+    t_ns = BEGIN_NS + np.linspace(0, 2 * S, 5).astype(int)
+    samples = pd.DataFrame({"t_ns": t_ns, "memory_bytes": [round(mib * MIB) for mib in memory]})
+    assert memory_growth(samples, result) / MIB == pytest.approx(growth, rel=0.02, nan_ok=True)
 
 
 def cut(folder: Path) -> LoadResult:

@@ -14,18 +14,26 @@ import pandas as pd
 from perflab.analysis.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
 from perflab.credentials import masked
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
+from perflab.host.meters import ProcessTable
 from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.answers import answers_in
 from perflab.load.workload.workload import CHECKS_S, LEAST_CHECKS, MOST_CHECKS, one_user
-from perflab.recordings.responses import FAILURES, resolution_column
+from perflab.recordings import Remark
+from perflab.recordings.responses import (
+    FAILURES,
+    MEMORY_UNKNOWN,
+    growth_column,
+    requests_column,
+    resolution_column,
+)
 from perflab.stacks.backend import HOST
 from perflab.stacks.launching import OPENER
-from perflab.systems.custom.variants import TAKEN
-from perflab.trials.summary import OnTime, cpu_per_success, largest_memory
+from perflab.trials.summary import cpu_per_success, memory_growth
 
+CPU, MEMORY = "service_cpu_us_per_request", "service_memory_bytes"
 SHOWN = 200
 # Of the digest of a body: enough to tell bodies apart.
 DIGITS = 16
@@ -134,25 +142,44 @@ def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, byt
     return int(answer.status), body if unread else content, unread
 
 
-class ServiceCost(Instrument):
-    """CPU time per measured request and largest memory of a service that the lab started.
-
-    ``service_cpu_us_per_request`` is all CPU of the service in the measured stage over the requests
-    that succeeded in it; ``failure_share`` is of measured requests, in steps of one request.
-    """
-
-    shares_time: ClassVar = True
+class _ServiceCost(Look["ServiceCost"]):
+    def after(self) -> None:
+        table = ProcessTable()
+        self._memory: dict[str, float] = {}
+        self._unknown: list[Remark] = []
+        for name, instance in self.scene.services.items():
+            try:
+                self._memory[name] = instance.meter().held_bytes(table)
+            except OSError as error:
+                self._memory[name] = float("nan")
+                text = f"service '{name}': the memory that it holds is not known ({error})"
+                self._unknown.append(Remark(code=MEMORY_UNKNOWN, text=text))
 
     def observe(self, load: Load) -> Observation:
-        """Return the columns; those of CPU and memory only if the lab started the service."""
         result = load.result
         measured = result.requests[result.requests["stage"] == "measure"]
         failed = int((measured["error"] != "").sum())
         step = 1 / max(1, len(measured))
         columns = {FAILURES: failed * step, resolution_column(FAILURES): step}
-        span = OnTime.of(result)
-        for name in set(load.services).difference(TAKEN):
+        for name, memory_bytes in self._memory.items():
             samples = load.samples[load.samples["service"] == name]
-            columns |= cpu_per_success("service_cpu_us_per_request", samples, result)
-            columns["service_memory_bytes"] = largest_memory(samples, span.begin_ns, span.end_ns)
-        return Observation(columns)
+            # Without samples other processes answered, and these are not the service.
+            columns |= cpu_per_success(CPU, samples, result)
+            columns[MEMORY] = float("nan") if samples.empty else memory_bytes
+            columns[growth_column(MEMORY)] = memory_growth(samples, result)
+            columns[requests_column(MEMORY)] = len(result.requests)
+        return Observation(columns, warnings=self._unknown)
+
+
+class ServiceCost(Instrument):
+    """CPU time per measured request, and memory after the load, of a service that the lab started.
+
+    ``service_cpu_us_per_request`` is all CPU of the service in the measured stage over the requests
+    that succeeded in it; ``failure_share`` is of measured requests, in steps of one request.
+    ``service_memory_bytes`` is read once, after the load: of processes their proportional memory,
+    of containers that of their control group (:mod:`perflab.host.meters`). Beside it stand its
+    growth with a request, by samples of resident memory, and the requests that were sent before.
+    """
+
+    at_work: ClassVar = _ServiceCost
+    shares_time: ClassVar = True

@@ -12,8 +12,8 @@ RESPONSES = (
         heading="CPU us/request", noun="CPU per request", better="less", typical=True,
     ),
     Response(
-        name="service_memory_bytes", title="largest memory", unit="bytes", heading="memory, bytes",
-        noun="memory", better="less", typical=True,
+        name="service_memory_bytes", title="memory after the load", unit="bytes",
+        heading="memory, bytes", noun="memory", better="less", typical=True,
     ),
     Response(
         name=FAILURES, title="share of requests that failed", heading="failure share",

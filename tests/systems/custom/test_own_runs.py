@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from perflab import api
+from perflab.analysis.block_trend import changes_of
 from perflab.errors import WrongAnswer
 from perflab.host import facts
 from perflab.paths import project_root, services_dir, state_dir
@@ -201,3 +204,35 @@ def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
     reasons = trials[trials["state"] == "failed"]["reasons"]
     assert all("'new'" in reason[0].text for reason in reasons)
     assert our_stacks() == []
+
+
+def command_of(program: str, *words: object) -> str:
+    file = Path(__file__).with_name(program)
+    return f"command:{shlex.join([sys.executable, str(file)])} {{port}} {' '.join(map(str, words))}"
+
+
+@pytest.mark.slow
+def test_workers_that_share_what_was_loaded_before_the_fork_use_less_memory() -> None:
+    variants = [f"{name}={command_of('forking_server.py', name)}" for name in ("each", "preload")]
+    run = api.run("custom_service", {**SMALL, "blocks": 3, "variants": variants})
+    memory = run.trials().groupby("treatment")["service_memory_bytes"]
+    table, workers = 40e6, 4
+    assert memory.min()["variant=each"] > workers * table
+    assert table < memory.min()["variant=preload"] < memory.max()["variant=preload"] < 2 * table
+
+
+@pytest.mark.slow
+def test_a_store_that_each_post_makes_larger_answers_more_slowly_from_block_to_block(
+    tmp_path: Path,
+) -> None:
+    variants = [
+        f"{name}={command_of('growing_store.py', tmp_path / name)}" for name in ("old", "new")
+    ]
+    load = {"method": "POST", "body": "a note", "rate": 10, "duration_s": 1.0, "design": "trials"}
+    given = {name: SMALL[name] for name in ("warmup_s", "seed")} | load
+    run = api.run("custom_service", {**given, "blocks": 8, "variants": variants})
+    times = run.trials().pivot_table(index="block", columns="treatment", values="mean_ms")
+    # Beside much other work the CPU-speed probe says nothing, and the product tells no trend.
+    changes = changes_of(times, pd.Series(np.nan, index=times.index))
+    assert len(changes) == 2
+    assert min(changes) > 0

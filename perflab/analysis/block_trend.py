@@ -1,0 +1,102 @@
+"""Response times that rise or fall from block to block: the load changes what it measures.
+
+Services start afresh for every block, but what they write to files or a database stays. Where each
+request adds to what all requests read, later blocks measure another state than earlier ones.
+
+A trend is told where the blocks' mean logs, over all treatments, are ordered in a way that equal
+blocks have in at most 1% of runs, and where every treatment's response time changes by 10% or more
+in the same direction, and where both hold as well for times in units of the CPU-speed probe: a
+machine that becomes slower is no trend of the service. Beside much other work the probe says
+little, and a trend is seldom told.
+``benchmarks/results/block_trend.txt`` has how often that errs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from perflab.recordings import Run
+from perflab.statistics.trend import change_over, trend_p
+
+TIME, SPEED = "mean_ms", "cpu_probe_before_ms"
+# Six blocks can have such a p, and five cannot.
+MOST_P, LEAST_CHANGE = 0.01, math.log(1.1)
+READING = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True)
+class BlockTrend:
+    """How much response times change from the first block to the last, in every treatment.
+
+    ``changes`` are of the logs, one for each treatment; ``writing`` are the methods of the load
+    that write.
+    """
+
+    changes: tuple[float, ...]
+    writing: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Return ``response time rose by 20% to 45% from the first block to the last``."""
+        low, high = (
+            f"{abs(math.expm1(change)):.0%}"
+            for change in sorted((min(self.changes), max(self.changes)), key=abs)
+        )
+        verb = "rose" if self.changes[0] > 0 else "fell"
+        size = low if low == high else f"{low} to {high}"
+        return f"response time {verb} by {size} from the first block to the last"
+
+    @property
+    def cause(self) -> str:
+        """Return what may be the cause, in a few words."""
+        if self.writing:
+            return f"the load writes ({', '.join(self.writing)})"
+        return "something outlives the blocks"
+
+
+def block_trend(run: Run) -> BlockTrend | None:
+    """Return the trend of a run's response times over its blocks; None where none is told."""
+    trials = run.valid_trials()
+    if not {TIME, SPEED} <= set(trials.columns):
+        return None
+    times, speeds = (
+        trials.pivot_table(index="block", columns="treatment", values=name).reindex(
+            columns=[item.name for item in run.record.treatments]
+        )
+        for name in (TIME, SPEED)
+    )
+    known = times.notna().all(axis=1) & (times > 0).all(axis=1)
+    changes = changes_of(times[known], speeds[known].median(axis=1))
+    if not changes:
+        return None
+    workloads = [run.record.whole(item.name).get("workload") for item in run.record.treatments]
+    methods = [item["request"].get("method", "GET") for item in workloads if item]
+    return BlockTrend(changes, tuple(dict.fromkeys(m for m in methods if m not in READING)))
+
+
+def changes_of(times: pd.DataFrame, speeds: pd.Series[float]) -> tuple[float, ...]:
+    """Return the changes of the log times, one for each treatment; none where no trend is told.
+
+    ``times`` have a row for each block and a column for each treatment, ``speeds`` the time of the
+    CPU-speed probe in each block (NaN: unknown).
+    """
+    logs = np.log(times.to_numpy(float))
+    probes = np.log(speeds.to_numpy(float))
+    raw = _changes(logs)
+    if raw and np.isfinite(probes).all():
+        corrected = _changes(logs - probes[:, None])
+        return raw if corrected and (corrected[0] > 0) == (raw[0] > 0) else ()
+    return raw
+
+
+def _changes(logs: np.ndarray) -> tuple[float, ...]:
+    """Return the changes of the columns, if all change by enough in one direction, in order."""
+    if not logs.size or trend_p(logs.mean(axis=1)) > MOST_P:
+        return ()
+    changes = tuple(change_over(column) for column in logs.T)
+    is_one_way = min(changes) >= LEAST_CHANGE or max(changes) <= -LEAST_CHANGE
+    return changes if is_one_way else ()

@@ -1,0 +1,83 @@
+"""Where a load changes what it measures, its blocks are told to rise or fall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis.block_trend import block_trend, changes_of
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.noise import noise_flags
+from perflab.analysis.scope import ALSO_AT_THE_END
+from perflab.recordings import Run
+from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, contrast_of, write_run
+
+BLOCKS = 8
+RISING = np.linspace(1.0, 1.8, BLOCKS)
+
+
+def run_of(tmp_path, factors: np.ndarray, probes: np.ndarray, method: str = "GET") -> Run:
+    """Write a run whose response times have these factors, and whose load has this method."""
+    decided = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **UNPUBLISHED)
+    run = write_run(
+        tmp_path, blocks=BLOCKS, noise=0.01, block_noise=0.01, contrasts=[decided],
+        drifts={0: [0.0] * BLOCKS, 1: [0.001, -0.001] * (BLOCKS // 2)},
+    )  # fmt: skip
+    trials = run.trials()
+    trials["mean_ms"] *= trials["block"].map(pd.Series(factors))
+    trials["cpu_probe_before_ms"] *= trials["block"].map(pd.Series(probes))
+    run._trials = trials
+    treatments = [
+        item.model_copy(update={"parts": {"workload": "w"}}) for item in run.record.treatments
+    ]
+    parts = {"w": {"request": {"method": method}}}
+    run.record = run.record.model_copy(update={"treatments": treatments, "parts": parts})
+    return run
+
+
+@pytest.mark.parametrize(
+    ("method", "cause"),
+    [("POST", "the load writes (POST)"), ("GET", "something outlives the blocks")],
+)
+def test_times_that_rise_from_block_to_block_are_told_with_their_cause(
+    tmp_path, method: str, cause: str
+) -> None:
+    run = run_of(tmp_path, RISING, np.ones(BLOCKS), method)
+    (told,) = noise_flags(run)
+    assert told.startswith("response time rose by ")
+    assert told.endswith(f" from the first block to the last, in all treatments: {cause}")
+
+
+def test_what_rises_from_block_to_block_is_not_said_to_hold_at_the_end_of_the_load(
+    tmp_path,
+) -> None:
+    (steady,) = evaluate(run_of(tmp_path / "steady", np.ones(BLOCKS), np.ones(BLOCKS)))
+    assert steady.scope == ALSO_AT_THE_END
+    (rising,) = evaluate(run_of(tmp_path / "rising", RISING, np.ones(BLOCKS), "POST"))
+    assert rising.effect == steady.effect, "the answer itself stays"
+    assert rising.scope == ""
+
+
+@pytest.mark.parametrize(
+    ("factors", "probes"),
+    [
+        (RISING, RISING),
+        (np.ones(BLOCKS), RISING),
+        (np.linspace(1, 1.05, BLOCKS), np.ones(BLOCKS)),
+        (np.r_[1.5, np.ones(BLOCKS - 1)], np.ones(BLOCKS)),
+    ],
+    ids=["the machine slows down", "times are no CPU", "little", "the first block alone"],
+)
+def test_a_machine_that_slows_down_and_a_first_block_are_no_trend(
+    tmp_path, factors: np.ndarray, probes: np.ndarray
+) -> None:
+    assert block_trend(run_of(tmp_path, factors, probes)) is None
+
+
+def test_one_treatment_alone_is_an_effect_and_no_trend() -> None:
+    times = pd.DataFrame({"old": np.ones(BLOCKS), "new": RISING**2})
+    speeds = pd.Series(np.ones(BLOCKS))
+    assert changes_of(times, speeds) == ()
+    old, new = changes_of(times.assign(old=1 / RISING, new=1 / RISING), speeds)
+    assert old == new < 0, "faster from block to block is a trend, too"
