@@ -94,21 +94,27 @@ def decide(effect: Effect, corrected: Corrected | None = None) -> Decision:
     if effect.bound:
         text = "only a bound is known; a longer time-out would tell more than more blocks"
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
-    return _undecided(x, level, missing)
+    return _undecided(effect, level, missing)
 
 
-def _undecided(x: np.ndarray, level: float, missing: str) -> Decision:
-    """Return how many blocks would decide it if the mean is the one measured."""
-    noise, effect = float(x.std(ddof=1)), abs(float(x.mean()))
+def _undecided(effect: Effect, level: float, missing: str) -> Decision:
+    """Return how many blocks would decide it if the mean is the one measured.
+
+    Where blocks share a start of the services, a fresh run is taken to have as many for each.
+    """
+    x = np.array(effect.by_block)
+    noise, size = float(x.std(ddof=1)), abs(float(x.mean()))
     # The blocks so far did not decide it; below 6 the noise would have to be normal.
     start = max(len(x), SMALLEST_SIGNED_RANK)
-    least, most = (_blocks(effect, end, level, start) for end in noise_range(noise, len(x)))
+    least, most = (_blocks(size, end, level, start) for end in noise_range(noise, len(x)))
     if least == OUT_OF_REACH:
         text = f"more than {MOST_BLOCKS:,} blocks would be needed"
         return Decision(Kind.UNDECIDED, (least, most), text, missing)
+    many = effect.blocks_per_unit
+    least, most = (OUT_OF_REACH if end == OUT_OF_REACH else many * end for end in (least, most))
     text = (
         f"{FRESH_RUN} {_range(least, most)} blocks would decide it, if the difference is "
-        f"the one seen ({len(x)} so far)"
+        f"the one seen ({effect.n_text} so far)"
     )
     return Decision(Kind.UNDECIDED, (least, most), text, missing)
 

@@ -15,12 +15,13 @@ from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.decision import Decision, decide
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
+from perflab.analysis.starts import ONE_START, effect_of_run, has_one_start, starts_of
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
-from perflab.statistics.comparison import SMALLEST_N, Effect, effect_within
+from perflab.statistics.comparison import SMALLEST_N, Effect, Ends
 from perflab.statistics.families import Corrected, corrected
 
 # The end of a claim on one of several percentiles: ``(p90)``, ``(p99 of what is sent late)``.
@@ -93,7 +94,7 @@ def _evaluated(run: Run) -> list[Finding]:
     families = [finding.contrast.response for finding in findings]
     p_values = corrected([_tested_p(finding) for finding in findings], families)
     return [
-        replace(_judged(_counted(run, finding), claim_p), noise=noise)
+        _of_one_start(run, replace(_judged(_counted(run, finding), claim_p), noise=noise))
         for finding, claim_p in zip(findings, p_values, strict=True)
     ]
 
@@ -116,6 +117,14 @@ def _judged(finding: Finding, claim_p: Corrected) -> Finding:
     verdict, decision = judge(effect, contrast, known), _decision(effect, contrast, known)
     scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
+
+
+def _of_one_start(run: Run, finding: Finding) -> Finding:
+    """Add to the scope that an interval is that of one start of the services, if it is."""
+    names = {name for levels in sides_of(finding.contrast) for name in run.record.selected(levels)}
+    if finding.effect is None or finding.effect.n < 2 or not has_one_start(run, names):
+        return finding
+    return replace(finding, scope="; ".join(filter(None, [finding.scope, ONE_START])))
 
 
 def not_asked(run: Run) -> str:
@@ -162,8 +171,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
         ends, if_alike = ends_of(run, contrast, trials)
-        rule = run.record.until_decided
-        effect = effect_within(ends, contrast.scale, rule)
+        effect = effect_of_run(run, ends, contrast.scale)
     except AnalysisError as error:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
@@ -178,14 +186,16 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         blocks=tuple(int(block) for block in by_block.index),
         left_out=len(ends.low) - len(by_block),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
-        if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
+        if_alike=effect_of_run(run, if_alike, contrast.scale) if if_alike else None,
     )
 
 
 def _drifts(
     run: Run, contrast: Contrast, trials: pd.DataFrame, blocks: pd.Index[Any]
 ) -> tuple[float, ...]:
-    """Return the change of each block's log ratio to the end of the load; empty if one is unknown.
+    """Return the change of the log ratio to the end of the load; empty if one is unknown.
+
+    There is one for each block, or for each start where blocks share one.
 
     A log ratio is a difference of logs, so its drift is the difference of both sides' drifts.
     """
@@ -194,6 +204,8 @@ def _drifts(
         return ()
     as_difference = contrast.model_copy(update={"response": column, "scale": "difference"})
     drifts = ends_of(run, as_difference, trials)[0].low.reindex(blocks)
+    if (starts := starts_of(run)) is not None:
+        drifts = Ends(drifts, drifts).mean_by(starts).low
     return () if drifts.isna().any() else tuple(map(float, drifts))
 
 

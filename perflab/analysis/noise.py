@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.starts import has_one_start
 from perflab.recordings import Run
 from perflab.statistics.in_words import counted, number
 
@@ -216,10 +217,17 @@ def _foreign(run: Run) -> Iterator[Fact]:
 
 def doubt(run: Run) -> str:
     """Return why the answers of a run are doubtful, and what to do; empty if nothing is known."""
-    share = share_of_others(run)
-    if not share > LOADED:
-        return ""
-    return f"others used {share:.0%} of the cores meanwhile: repeat it on a quiet machine"
+    share, doubts = share_of_others(run), []
+    if share > LOADED:
+        doubts.append(
+            f"others used {share:.0%} of the cores meanwhile: repeat it on a quiet machine"
+        )
+    if run.record.blocks > 1 and has_one_start(run):
+        doubts.append(
+            "the services started once, and another start may differ by 1 to 2%: repeat it with "
+            "fresh_blocks=1"
+        )
+    return "; ".join(doubts)
 
 
 def share_of_others(run: Run) -> float:
