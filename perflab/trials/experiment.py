@@ -52,8 +52,8 @@ class RunParameters(Parameters):
     blocks: Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"] = Field(
         default=8,
         description="how often everything is measured: a block holds one trial of each treatment, "
-        "in random order, and in the next block backwards; 8 keep their power where one is not valid; until_decided: blocks are "
-        "added until every claim is decided",
+        "in random order, and in the next block backwards; 8 keep their power where one is not "
+        "valid; until_decided: blocks are added until every claim is decided",
     )
     least_blocks: int = Field(
         default=8,
