@@ -44,6 +44,7 @@ from perflab.analysis.users_elsewhere import active_counts, waits_for_flush
 from perflab.analysis.verdict import Limit, Outcome, Verdict, Way, judge
 from perflab.errors import PerflabError
 from perflab.recordings import Contrast, Response, Run, published_value
+from perflab.statistics.comparison import effect_of
 from perflab.statistics.in_words import counted
 from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE
 from perflab.trials.experiment import PresetParameters
@@ -88,7 +89,11 @@ class Share:
             source=f"inference study, {self.name}",
         )
         values = by_block.dropna()
-        effect = None if values.empty else effect_of_run(run, by_block, scale="difference")
+        effect = None
+        if not values.empty and run is not None:
+            effect = effect_of_run(run, by_block, scale="difference")
+        elif not values.empty:
+            effect = effect_of(by_block, scale="difference")
         verdict = judge(effect, contrast, limit=Limit(self.limit, f"{self.limit:.0%}"))
         holds = int(((values > self.limit) == self.above).sum())
         reason = f"{verdict.reason}; it holds in {holds} of {counted(len(values), 'block')}"
@@ -162,7 +167,7 @@ def judged_shares(run: Run) -> dict[str, Finding]:
     """Measure and judge each share on the valid trials of a run that has all three levels."""
     same_load = is_as_published(run)
     findings = {
-        share.name: share.finding(run, _SHARE_BY_BLOCK[share.name](run), same_load)
+        share.name: share.finding(_SHARE_BY_BLOCK[share.name](run), same_load, run)
         for share in shares()
     }
     if reason := _filled_by_others(run, findings[CPU]):
@@ -195,7 +200,7 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
     if busy.verdict.direction is not Way.OPPOSITE or busy.effect is None:
         return ""
     share = next(share for share in shares() if share.name == CPU)
-    of_services = share.finding(run, _services_share_of_cores(run))
+    of_services = share.finding(_services_share_of_cores(run), run=run)
     if of_services.effect is None or of_services.verdict.direction is not Way.SHOWN:
         return ""
     return (
