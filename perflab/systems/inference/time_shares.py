@@ -72,10 +72,12 @@ class Share:
     above: bool = True
     published: float | None = None
 
-    def finding(self, run: Run, by_block: pd.Series[float], same_load: bool = False) -> Finding:
+    def finding(
+        self, by_block: pd.Series[float], same_load: bool = False, run: Run | None = None
+    ) -> Finding:
         """Judge the claim by its share in every block; NaN if a block lacks a valid trial.
 
-        ``same_load``: the load is the published one.
+        ``same_load``: the load is the published one. ``run`` tells which blocks share a start.
         """
         contrast = Contrast(
             name=self.name,
