@@ -18,7 +18,7 @@ from perflab.analysis.noise import doubt
 from perflab.analysis.verdict import Outcome, Size, Way
 from perflab.recordings import Contrast, Run
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import counted, number, to_safe_side
+from perflab.statistics.in_words import number, to_safe_side
 
 YES, NO, OPPOSITE = "yes", "no", "no, the other way"
 NOT_DECIDED, NOT_MEASURED = "not decided", "not measured"
@@ -100,14 +100,15 @@ def _blocks_needed(finding: Finding) -> int:
 def _told(word: str, findings: Sequence[Finding]) -> str:
     """Return a word with the effects to which it applies."""
     numbers = ", ".join(dict.fromkeys(filter(None, map(_effect_words, findings))))
-    n = sorted({finding.effect.n for finding in findings if finding.effect})
-    if word != NOT_DECIDED or not n:
+    effects = [finding.effect for finding in findings if finding.effect]
+    if word != NOT_DECIDED or not effects:
         return ": ".join(filter(None, [word, numbers]))
+    fewest, most = (choose(effects, key=lambda effect: effect.n) for choose in (min, max))
     if not any(finding.blocks for finding in findings):
         # Such a rule counts trials, not blocks.
-        return f"{word}: {numbers}, n = {n[-1]}"
-    least = f"{n[0]} to " if len(n) > 1 else ""
-    return f"{word}: {numbers} in {least}{counted(n[-1], 'block')}"
+        return f"{word}: {numbers}, n = {most.n}"
+    least = f"{fewest.n} to " if fewest.n < most.n else ""
+    return f"{word}: {numbers} in {least}{most.n_words}"
 
 
 def _word(finding: Finding) -> str:

@@ -6,6 +6,11 @@ called better or worse. With fewer runs the variance between runs is unknown: a 
 to differ, by the trials, but not why. In simulation, intervals of trials call 16 to 80% of equal
 sides different. Treatments that can be interleaved belong into one run, where blocks pair them.
 
+A machine that drifts makes runs differ that lie apart in time. So runs are called better or worse
+only if A and B alternate: in the order of time every two runs are one of each side. Then a linear
+drift adds more to the scatter within the sides than to their difference
+(``benchmarks/results/drift.txt``).
+
 The module also compares the treatments of one imported run. There the unit is the load of another
 tool. Nothing pairs these loads, and nobody knows whether services were started afresh between them,
 so they are never called better or worse.
@@ -17,7 +22,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +51,8 @@ ENOUGH_RUNS = 3
 BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
 TOO_FEW = f"unclear: fewer than {SMALLEST_N} on a side"
 DIFFERS, NOT_COMPARED = "differs", "not compared"
+AT_DIFFERENT_TIMES = "measured at different times"
+TIMES_UNKNOWN = "the times of these loads are not known: a drift of the machine counts as change"
 EMPTY = pd.Series(dtype=float)
 COLUMNS = [
     "treatment", "response", "scale", "unit", "effect", "low", "high", "runs_a", "runs_b",
@@ -60,7 +68,9 @@ class RunComparison:
     """What changed from the runs of side A to those of side B.
 
     ``obstacles`` say why the runs are not comparable (empty: they are), ``notes`` say what else
-    differs, and ``enough`` whether there are three runs a side. ``table`` has a row per treatment
+    differs, and ``enough`` whether there are three runs a side. ``apart`` says that A and B do not
+    alternate in time, or that their times are not known (empty: they alternate); nothing is better
+    or worse then. ``table`` has a row per treatment
     and response: the ``effect`` with its 95% interval, ``worse_by`` (above 1: B is worse) and a
     verdict. The effect is the ratio B / A; where a value is 0 there is no ratio, and it is the
     difference B - A in the response's ``unit`` (``scale`` says which), worse by infinity or 0. The
@@ -73,6 +83,7 @@ class RunComparison:
     notes: tuple[str, ...]
     enough: bool
     table: pd.DataFrame
+    apart: str = ""
 
     @property
     def not_compared(self) -> pd.DataFrame:
@@ -110,11 +121,12 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
             )
             for treatment in a[0].record.treatments
         ]
-    table = judged_table(rows, _sides_differ if imported else _differs)
-    notes = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
+    apart = TIMES_UNKNOWN if imported else times_apart(*(map(_middle, side) for side in (a, b)))
+    table = judged_table(rows, _sides_differ if imported else partial(_differs, bool(apart)))
+    notes = (*([apart] if apart else []), *_drifts(a, b), *_sources(a, b))
     if not enough:
         notes = (*notes, "intervals are of trials: what differs from run to run is not in them")
-    return RunComparison((), notes, enough, table)
+    return RunComparison((), notes, enough, table, apart)
 
 
 def _compared(runs: Sequence[Run]) -> list[Response]:
@@ -263,9 +275,11 @@ def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray], least_spread: flo
     return shift(np.concatenate(b), np.concatenate(a), least_spread)
 
 
-def _differs(row: dict[Any, Any]) -> str:
+def _differs(apart: bool, row: dict[Any, Any]) -> str:
     runs = row["runs_a"], row["runs_b"]
     if min(runs) >= ENOUGH_RUNS:
+        if apart:
+            return f"{UNCLEAR}: {AT_DIFFERENT_TIMES}"
         return WORSE if row["worse_by"] > 1 else BETTER
     if runs == (1, 1):
         return f"{DIFFERS}, one run each"
@@ -314,14 +328,29 @@ def _obstacles_between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str
         yield f"{name_a} was measured in {kinds[0]}, {name_b} in {kinds[1]}; {way_out}"
 
 
-def _order(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
-    order = sorted(
-        (run.record.created_at, name) for name, side in (("A", a), ("B", b)) for run in side
+def times_apart(a: Iterable[float], b: Iterable[float]) -> str:
+    """Return that runs at these times do not alternate, and what to do; empty if they do.
+
+    They alternate if the first and second run in the order of time are one of A and one of B, the
+    third and fourth too, and so on; where their number is odd, the last one may be of either.
+    """
+    ordered = sorted([*((time, "A") for time in a), *((time, "B") for time in b)])
+    sides = [side for _, side in ordered]
+    pairs = list(zip(sides[::2], sides[1::2], strict=False))
+    if len(pairs) > 1 and all(one != other for one, other in pairs):
+        return ""
+    return (
+        f"A and B were {AT_DIFFERENT_TIMES} ({' '.join(sides)}): a drift of the machine counts as "
+        "change; measure them in the order A B B A A B, or as variants of one run"
     )
-    changes = sum(one != other for (_, one), (_, other) in pairwise(order))
-    if changes < 2:
-        way_out = "; run A and B in turn" if len(order) > 2 else ""
-        yield f"one side ran after the other: a drift of the machine counts as change{way_out}"
+
+
+def _middle(run: Run) -> float:
+    """Return the middle of a run's time (s); its start if it has no end."""
+    record = run.record
+    began = datetime.fromisoformat(record.created_at)
+    ended = datetime.fromisoformat(record.finished_at or record.created_at)
+    return (began.timestamp() + ended.timestamp()) / 2
 
 
 def _drifts(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:

@@ -102,8 +102,8 @@ def decide(effect: Effect, corrected: Corrected | None = None, way_out: str = UN
     if effect.bound:
         text = f"only a bound is known; {way_out}"
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
-    undecided = _undecided(x, level, missing)
-    if not effect.is_exact and undecided.blocks[1] == _next(x):
+    undecided = _undecided(effect, level, missing)
+    if not effect.is_exact and undecided.blocks[1] == _next(x) * effect.blocks_per_unit:
         # The blocks agree: what each may be off by leaves it open, and no block narrows that.
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), UNCERTAIN_VALUES, missing)
     return undecided
@@ -124,16 +124,22 @@ def _next(x: np.ndarray) -> int:
     return max(len(x) + 1, SMALLEST_SIGNED_RANK)
 
 
-def _undecided(x: np.ndarray, level: float, missing: str) -> Decision:
-    """Return how many blocks would decide it if the mean is the one measured."""
-    noise, effect, start = float(x.std(ddof=1)), abs(float(x.mean())), _next(x)
-    least, most = (_blocks(effect, end, level, start) for end in noise_range(noise, len(x)))
+def _undecided(effect: Effect, level: float, missing: str) -> Decision:
+    """Return how many blocks would decide it if the mean is the one measured.
+
+    Where blocks share a start of the services, a fresh run is taken to have as many for each.
+    """
+    x = np.array(effect.by_block)
+    noise, size, start = float(x.std(ddof=1)), abs(float(x.mean())), _next(x)
+    least, most = (_blocks(size, end, level, start) for end in noise_range(noise, len(x)))
     if least == OUT_OF_REACH:
         text = f"more than {MOST_BLOCKS:,} blocks would be needed"
         return Decision(Kind.UNDECIDED, (least, most), text, missing)
+    many = effect.blocks_per_unit
+    least, most = (OUT_OF_REACH if end == OUT_OF_REACH else many * end for end in (least, most))
     text = (
         f"{FRESH_RUN} {_range(least, most)} blocks would decide it, if the difference is "
-        f"the one seen ({len(x)} so far)"
+        f"the one seen ({effect.n_text} so far)"
     )
     return Decision(Kind.UNDECIDED, (least, most), text, missing)
 

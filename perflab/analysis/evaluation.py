@@ -19,22 +19,17 @@ from perflab.analysis.decision import Decision, decide, of_busy_machine
 from perflab.analysis.failed_requests import counts_of, has_counts, refuse_unlike
 from perflab.analysis.first_line import are_of_a_duel, corrected_over_first_line
 from perflab.analysis.memory_growth import after_equal_requests
-from perflab.analysis.noise import doubt, noise_flags
+from perflab.analysis.noise import is_loaded, noise_flags
 from perflab.analysis.refused_trials import Refused, unequal
 from perflab.analysis.scope import scope_of
+from perflab.analysis.starts import ONE_START, effect_of_run, has_one_start, starts_of
 from perflab.analysis.unseen_answers import unseen_answers
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
-from perflab.statistics.comparison import (
-    SMALLEST_N,
-    Effect,
-    Ends,
-    NothingLimits,
-    effect_within,
-)
+from perflab.statistics.comparison import SMALLEST_N, Effect, Ends, NothingLimits
 from perflab.statistics.families import Corrected, corrected
 from perflab.statistics.shares import difference_of_shares
 
@@ -113,10 +108,10 @@ def _evaluated(run: Run) -> list[Finding]:
     findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
     is_steady = block_trend(run) is None
     judged = [
-        replace(_judged(_counted(run, finding), claim_p, is_steady), noise=noise)
-        for finding, claim_p in zip(findings, _corrected(findings), strict=True)
+        _of_one_start(run, replace(_judged(_counted(run, one), claim_p, is_steady), noise=noise))
+        for one, claim_p in zip(findings, _corrected(findings), strict=True)
     ]
-    return list(map(_on_busy_machine, judged)) if doubt(run) else judged
+    return list(map(_on_busy_machine, judged)) if is_loaded(run) else judged
 
 
 def _on_busy_machine(finding: Finding) -> Finding:
@@ -151,6 +146,14 @@ def _judged(finding: Finding, claim_p: Corrected, is_steady: bool) -> Finding:
     verdict, decision = judge(effect, contrast, known), _decision(finding_with_p, known)
     scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known, is_steady)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
+
+
+def _of_one_start(run: Run, finding: Finding) -> Finding:
+    """Add to the scope that an interval is that of one start of the services, if it is."""
+    names = {name for levels in sides_of(finding.contrast) for name in run.record.selected(levels)}
+    if finding.effect is None or finding.effect.n < 2 or not has_one_start(run, names):
+        return finding
+    return replace(finding, scope="; ".join(filter(None, [finding.scope, ONE_START])))
 
 
 def not_asked(run: Run) -> str:
@@ -202,7 +205,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         ends, if_alike = ends_of(run, contrast, trials)
         refuse_unlike(run, contrast, trials)
         ends, growth = after_equal_requests(run, contrast, trials, ends)
-        effect, rule = _effect_within(run, contrast, trials, ends), run.record.until_decided
+        effect = _effect_within(run, contrast, trials, ends)
     except AnalysisError as error:
         is_open = isinstance(error, NothingLimits)
         way_out = f"; {way_out_of_bound(run, contrast, trials)}" * is_open
@@ -219,7 +222,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         blocks=tuple(int(block) for block in by_block.index),
         left_out=len(ends.low) - len(by_block),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
-        if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
+        if_alike=effect_of_run(run, if_alike, contrast.scale) if if_alike else None,
         refused=unequal(run, contrast, trials, partial(_effect, run, contrast)),
         way_out=way_out_of_bound(run, contrast, trials) if effect.bound else "",
         growth=growth,
@@ -233,13 +236,14 @@ def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:
 
 
 def _effect_within(run: Run, contrast: Contrast, trials: pd.DataFrame, ends: Ends) -> Effect:
-    rule = run.record.until_decided
-    if has_counts(contrast, trials):
-        new, old = (
-            counts_of(run, side, trials) for side in (contrast.numerator, contrast.denominator)
-        )
-        return difference_of_shares(new, old, rule)
-    return effect_within(ends, contrast.scale, rule)
+    if not has_counts(contrast, trials):
+        return effect_of_run(run, ends, contrast.scale)
+    new, old = (counts_of(run, side, trials) for side in (contrast.numerator, contrast.denominator))
+    if (starts := starts_of(run)) is None:
+        return difference_of_shares(new, old, run.record.until_decided)
+    whole = new.notna().all(axis=1) & old.notna().all(axis=1)
+    new, old = (counts[whole].groupby(starts[whole]).sum() for counts in (new, old))
+    return replace(difference_of_shares(new, old), of_blocks=int(whole.sum()))
 
 
 def _unseen_on(run: Run, contrast: Contrast) -> str:
@@ -254,7 +258,9 @@ def _unseen_on(run: Run, contrast: Contrast) -> str:
 def _drifts(
     run: Run, contrast: Contrast, trials: pd.DataFrame, blocks: pd.Index[Any]
 ) -> tuple[float, ...]:
-    """Return the change of each block's log ratio to the end of the load; empty if one is unknown.
+    """Return the change of the log ratio to the end of the load; empty if one is unknown.
+
+    There is one for each block, or for each start where blocks share one.
 
     A log ratio is a difference of logs, so its drift is the difference of both sides' drifts.
     """
@@ -263,6 +269,8 @@ def _drifts(
         return ()
     as_difference = contrast.model_copy(update={"response": column, "scale": "difference"})
     drifts = ends_of(run, as_difference, trials)[0].low.reindex(blocks)
+    if (starts := starts_of(run)) is not None:
+        drifts = Ends(drifts, drifts).mean_by(starts).low
     return () if drifts.isna().any() else tuple(map(float, drifts))
 
 

@@ -111,7 +111,7 @@ def _remarks(finding: Finding) -> list[str]:
 
 
 def _measured(finding: Finding, effect: Effect) -> str:
-    contrast, blocks = finding.contrast, counted(effect.n, "block")
+    contrast, blocks = finding.contrast, effect.n_words
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
     words = f"Measured {contrast.scale} of {finding.response.title}"

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.block_trend import BlockTrend, block_trend
+from perflab.analysis.starts import has_one_start
 from perflab.recordings import Run
 from perflab.statistics.in_words import as_share, counted, number
 
@@ -228,12 +229,24 @@ def _foreign(run: Run) -> Iterator[Fact]:
     )
 
 
+def is_loaded(run: Run) -> bool:
+    """Return whether others used so much of the cores that a run is about a loaded machine."""
+    return share_of_others(run) > LOADED
+
+
 def doubt(run: Run) -> str:
     """Return why the answers of a run are doubtful, and what to do; empty if nothing is known."""
-    share = share_of_others(run)
-    if not share > LOADED:
-        return ""
-    return f"others used {as_share(share)} of the cores meanwhile: repeat it on a quiet machine"
+    doubts = []
+    if is_loaded(run):
+        share = as_share(share_of_others(run))
+        text = f"others used {share} of the cores meanwhile: repeat it on a quiet machine"
+        doubts.append(text)
+    if run.record.blocks > 1 and has_one_start(run):
+        doubts.append(
+            "the services started once, and another start may differ by 1 to 2%: repeat it with "
+            "fresh_blocks=1"
+        )
+    return "; ".join(doubts)
 
 
 def share_of_others(run: Run) -> float:

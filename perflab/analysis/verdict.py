@@ -216,11 +216,9 @@ def _judged(
     if contrast.set_by_load:
         return Verdict(Outcome.SET_BY_LOAD, contrast.set_by_load)
     if effect is None or effect.n < SMALLEST_N:
-        n = effect.n if effect else 0
-        return Verdict(
-            Outcome.UNDECIDED,
-            f"{counted(n, 'usable block')}; a verdict needs at least {SMALLEST_N}",
-        )
+        usable = effect.n_words if effect and effect.of_blocks else ""
+        usable = usable or counted(effect.n if effect else 0, "usable block")
+        return Verdict(Outcome.UNDECIDED, f"{usable}; a verdict needs at least {SMALLEST_N}")
     sign, zone = published_sign(contrast), zone_of(contrast)
     if not sign and zone is None:
         return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")

@@ -39,10 +39,12 @@ def command(
 
     Two runs of the same code differ by more than their trials show. So better and worse need three
     runs on each side (perflab compare A1,A2,A3 B1,B2,B3), and the run is then the unit. With fewer
-    runs a response only differs.
+    runs a response only differs. The runs must alternate in time (A B B A A B): else a drift of the
+    machine looks like a change, and nothing is better or worse.
 
     Exit status with --fail-on: 3 if a response is worse (the whole interval of its ratio is beyond
-    the factor), 5 with fewer than three runs on a side, 4 if a response could not be compared.
+    the factor), 5 with fewer than three runs on a side, 4 if a response could not be compared or A
+    and B do not alternate in time.
     Exit status 4 also if the runs are not comparable (other parameters, machine or backend), or if
     nothing could be compared.
 
@@ -67,6 +69,9 @@ def command(
     if fail_on and not comparison.enough:
         print(_way_out(a, b, fail_on), file=sys.stderr)
         raise typer.Exit(TOO_FEW_RUNS)
+    if fail_on and comparison.apart:
+        print(f"--fail-on {fail_on:g} judged nothing: {comparison.apart}", file=sys.stderr)
+        raise typer.Exit(NOT_COMPARABLE)
     if len(worse):
         print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
@@ -92,6 +97,7 @@ def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
     return (
         f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs on each side; {counts}."
         " Two runs of the same code differ by more than their trials show.\n"
-        f"Repeat `perflab run {a[0].record.experiment}` for A and B in turn until each side has "
-        f"{ENOUGH_RUNS} runs; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
+        f"Repeat `perflab run {a[0].record.experiment}` for A and B in turn (A B B A A B) until "
+        f"each side has {ENOUGH_RUNS} runs; then "
+        f"`perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
     )

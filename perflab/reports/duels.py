@@ -238,7 +238,7 @@ def _effect_words(finding: Finding) -> str:
     effect = finding.effect
     assert effect is not None
     words = bound_text(effect) if effect.bound else ratio_words(effect)
-    return f"{words} in {counted(effect.n, 'block')}" if finding.decision is None else words
+    return f"{words} in {effect.n_words}" if finding.decision is None else words
 
 
 def _difference(finding: Finding) -> str:
@@ -297,7 +297,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
                     pair.old: old,
                     "variant's" if len(pairs) > 1 else pair.new: new,
                     "ratio [95%]": _ratio(finding),
-                    "n": str(finding.effect.n if finding.effect else 0),
+                    "n": finding.effect.n_text if finding.effect else "0",
                     "verdict": ": ".join([meaning(finding), *_gate_of(pair, response)]),
                 }
             )

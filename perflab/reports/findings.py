@@ -83,7 +83,7 @@ def _finding_row(finding: Finding) -> dict[str, str]:
         "published": published_text(contrast) or MISSING,
         "measured [95%]": effect_text(effect),
         "achieved": achieved(effect.confidence) if effect and known else MISSING,
-        "n": count(effect.n if effect else 0),
+        "n": effect.n_text if effect else "0",
         "p": p_value(effect.p_value if effect else math.nan),
         ADJUSTED: p_value(finding.p_adjusted),
         "decision": decision_text(finding) or MISSING,
@@ -199,7 +199,7 @@ def _judged_sentence(claim: JointClaim) -> str:
 
 def _measured(finding: Finding) -> str:
     title, effect = finding.response.title, finding.effect
-    numbers = f"{effect_text(effect)} (95% interval, n = {effect.n if effect else 0})"
+    numbers = f"{effect_text(effect)} (95% interval, n = {effect.n_text if effect else 0})"
     return f"{capitalized(title)}: {numbers}, published {_published(finding)}"
 
 

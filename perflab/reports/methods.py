@@ -83,7 +83,8 @@ def design(run: Run) -> str:
     rule = f" ({record.until_decided.text()})" if record.until_decided else ""
     return (
         f"Randomised blocks: {counted(record.blocks, 'block')}{rule}, each with one trial of every "
-        f"treatment in random order (seed {record.seed}), {trials} in all, of "
+        f"treatment, in random order and then in the same order backwards (seed {record.seed}), "
+        f"{trials} in all, of "
         f"{counted(len(labels), 'treatment')}: {names}."
     )
 

@@ -9,7 +9,13 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.answers import answers_of
-from perflab.analysis.between_runs import BETTER, DIFFERS, WORSE, RunComparison
+from perflab.analysis.between_runs import (
+    AT_DIFFERENT_TIMES,
+    BETTER,
+    DIFFERS,
+    WORSE,
+    RunComparison,
+)
 from perflab.analysis.evaluation import not_asked
 from perflab.analysis.verdict import Outcome
 from perflab.recordings import Run
@@ -160,6 +166,8 @@ def _in_a_sentence(comparison: RunComparison) -> str:
         if (number := int(verdicts.str.startswith(word).sum()))
     ]
     found = f"{', '.join(told)} of {rows}" if told else f"no certain difference in {rows}"
+    if comparison.enough and comparison.apart:
+        found = f"{AT_DIFFERENT_TIMES}, so nothing is certain in {rows}"
     return f"B against A: {found}"
 
 

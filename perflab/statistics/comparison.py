@@ -23,6 +23,7 @@ import pandas as pd
 
 from perflab.errors import AnalysisError
 from perflab.statistics import interim_analysis, signed_rank
+from perflab.statistics.in_words import counted
 from perflab.statistics.interim_analysis import LooksTaken, UntilDecided
 
 
@@ -52,9 +53,11 @@ class Effect:
     """A ratio of two treatments, or their difference in a unit, with its interval.
 
     ``confidence`` is the achieved one (signed ranks are discrete), and ``n`` the number of blocks
-    compared. ``p_value`` is of the test that the interval inverts: it is at most 0.05 exactly
-    where the interval excludes "no effect". ``low``, ``high`` and ``p_value`` are NaN with fewer
-    than 2 blocks. ``by_block`` holds the log ratios of the blocks, or their differences.
+    compared. Where blocks share a start of the services, each start counts once: ``n`` is the
+    number of starts, and ``of_blocks`` that of their blocks. ``p_value`` is of the test that the
+    interval inverts: it is at most 0.05 exactly where the interval excludes "no effect". ``low``,
+    ``high`` and ``p_value`` are NaN with fewer than 2 blocks. ``by_block`` holds the log ratios of
+    the blocks (or starts), or their differences.
     ``narrow_low`` and ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests).
 
     If ``bound`` is "at most" or "at least", only a bound is known, ``high`` or ``low``, and there
@@ -75,6 +78,24 @@ class Effect:
     bound: SizeBound = ""
     looks: LooksTaken | None = None
     blocks: Blocks | None = field(default=None, repr=False, compare=False)
+    of_blocks: int = 0
+
+    @property
+    def blocks_per_unit(self) -> int:
+        """The number of blocks that count once: those that share a start, or 1."""
+        return math.ceil(self.of_blocks / self.n) if self.of_blocks else 1
+
+    @property
+    def n_text(self) -> str:
+        """``8``, or ``4 starts of 16 blocks``."""
+        return self.n_words if self.of_blocks else str(self.n)
+
+    @property
+    def n_words(self) -> str:
+        """``8 blocks``, or ``4 starts of 16 blocks``."""
+        if not self.of_blocks:
+            return counted(self.n, "block")
+        return f"{counted(self.n, 'start')} of {counted(self.of_blocks, 'block')}"
 
     @property
     def is_exact(self) -> bool:
@@ -172,6 +193,15 @@ class Ends:
         """Return the ends of the difference."""
         difference, step = self.measured - other.measured, self.step + other.step
         return Ends(self.low - other.high, self.high - other.low, difference, step)
+
+    def mean_by(self, groups: pd.Series[int]) -> Ends:
+        """Return the means over the blocks of each group that have a value, by group."""
+
+        def mean(values: pd.Series[Any]) -> pd.Series[Any]:
+            return values.groupby(groups.reindex(values.index)).agg(lambda own: own.dropna().mean())
+
+        step = mean(self.step) if isinstance(self.step, pd.Series) else self.step
+        return Ends(mean(self.low), mean(self.high), mean(self.measured), step)
 
     def logs(self, side: str) -> Ends:
         """Return the ends of the logarithm.

@@ -41,6 +41,17 @@ def random_orders(names: Sequence[str], seed: int, count: int) -> list[list[str]
     ]
 
 
+def mirrored_orders(names: Sequence[str], seed: int, count: int) -> list[list[str]]:
+    """Return ``count`` orders of ``names``: one at random, then the same one backwards, and so on.
+
+    The mean position of every name in a pair of orders is the same. So a drift that is steady over
+    a pair adds nothing to a comparison, and with few orders it cannot pass for a difference. The
+    last order stands alone where ``count`` is odd. The first orders do not depend on ``count``.
+    """
+    drawn = random_orders(names, seed, (count + 1) // 2)
+    return [either for order in drawn for either in (order, order[::-1])][:count]
+
+
 @dataclass(frozen=True)
 class Turn:
     """One window: the treatment under load, and its begin and end (s from the planned start)."""
@@ -76,7 +87,12 @@ class Rounds:
         return max(LEAST_GAP_MS, self.slice_ms * GAP_SHARE)
 
     def turns(self) -> list[Turn]:
-        """Return every window in the order of time; a gap comes before each window."""
+        """Return every window in the order of time; a gap comes before each window.
+
+        The order is random in each round and not mirrored from round to round. A block has so many
+        rounds that a drift cannot favour a treatment, and mirrored rounds would give every second
+        window of a treatment to services that have not been paused since the one before.
+        """
         turns: list[Turn] = []
         step_s, gap_s = (self.slice_ms + self.gap_ms) / 1e3, self.gap_ms / 1e3
         for number, order in enumerate(random_orders(self.treatments, self.seed, self.rounds)):

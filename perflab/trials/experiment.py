@@ -52,8 +52,8 @@ class RunParameters(Parameters):
     blocks: Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"] = Field(
         default=8,
         description="how often everything is measured: a block holds one trial of each treatment, "
-        "in random order; 8 keep their power where one is not valid; until_decided: blocks are "
-        "added until every claim is decided",
+        "in random order, and in the next block backwards; 8 keep their power where one is not "
+        "valid; until_decided: blocks are added until every claim is decided",
     )
     least_blocks: int = Field(
         default=8,
@@ -80,7 +80,8 @@ class RunParameters(Parameters):
         default=1,
         ge=0,
         le=1000,
-        description="start the services afresh before every n-th block; 0: never",
+        description="start the services afresh before every n-th block, and count each start "
+        "once; 0: never",
     )
     from_run: str | None = Field(
         default=None,
@@ -118,6 +119,11 @@ class RunParameters(Parameters):
         elif self.least_blocks > self.most_blocks:
             raise ValueError(
                 f"least_blocks = {self.least_blocks} is above most_blocks = {self.most_blocks}"
+            )
+        elif self.fresh_blocks > 1:
+            raise ValueError(
+                f"fresh_blocks = {self.fresh_blocks} needs a number of blocks: with blocks = "
+                f"{UNTIL_DECIDED} every block needs a start of its own (fresh_blocks = 1)"
             )
         return self
 
@@ -302,7 +308,10 @@ class Experiment:
                 fresh_blocks=parameters.fresh_blocks,
                 design=parameters.block_design,
                 seed=parameters.seed or 0,
-                warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
+                warnings=(
+                    *self.warnings(parameters),
+                    *too_few_blocks(contrasts, blocks, parameters.fresh_blocks),
+                ),
             )
         except ValidationError as error:
             raise self._fault(error) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -30,8 +31,8 @@ from perflab.trials.designs import (
     FEWEST_TREATMENTS,
     MOST_TREATMENTS,
     Design,
+    mirrored_orders,
     not_cut,
-    random_orders,
 )
 
 
@@ -145,8 +146,8 @@ class RunPlan(FrozenModel):
         return {**added, **({TURNS: dict(TURN_COLUMNS)} if self.design.shares_time else {})}
 
     def order(self) -> list[list[str]]:
-        """Return the treatments' names in random order, per block (:func:`random_orders`)."""
-        return random_orders([item.name for item in self.treatments], self.seed, self.blocks)
+        """Return the order of the treatments in every block (:func:`mirrored_orders`)."""
+        return mirrored_orders([item.name for item in self.treatments], self.seed, self.blocks)
 
 
 def _alone(treatment: Treatment) -> Treatment:
@@ -270,12 +271,20 @@ def _few_requests(arrivals: OpenLoop) -> Iterator[str]:
         )
 
 
-def too_few_blocks(contrasts: Sequence[Contrast], blocks: int) -> list[Remark]:
+def too_few_blocks(
+    contrasts: Sequence[Contrast], blocks: int, fresh_blocks: int = 1
+) -> list[Remark]:
     """Return a warning where no single effect could be shown, however large; several could be.
 
     Below three blocks there is no verdict at all. From there to six blocks another test is used,
-    which has no least p-value.
+    which has no least p-value. Blocks that share a start of the services count once, unless all do.
     """
+    if 1 < fresh_blocks < blocks:
+        starts = math.ceil(blocks / fresh_blocks)
+        if fewer := too_few_blocks(contrasts, starts):
+            text = f"{blocks} blocks with fresh_blocks = {fresh_blocks} count as {starts}: "
+            return [fewer[0].model_copy(update={"text": text + fewer[0].text})]
+        return []
     tested = [item for item in contrasts if not item.not_testable and not item.set_by_load]
     families = Counter(contrast.response for contrast in tested)
     if not families:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from perflab.analysis.starts import START
 from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
@@ -43,6 +44,7 @@ class Session:
         self._emit = emit
         self._restarts = 0
         self._began_s, self._measured_trials = time.monotonic(), 0
+        self._start = self._committed()
 
     def run(self, blocks: Sequence[int], attempt: int = 0) -> None:
         """Measure every trial of the blocks; ``attempt`` counts earlier ones of the first block.
@@ -69,6 +71,7 @@ class Session:
             measured = self._measure(step, attempt if block == blocks[0] else 0)
             self._measured_trials += len(step)
             for (_, _, name), tables in zip(step, measured, strict=True):
+                tables.row[START] = self._start
                 self._confirm(tables, name)
                 self._writer.commit_trial(
                     tables.row, tables.requests, tables.samples, **tables.others
@@ -99,6 +102,14 @@ class Session:
         self._bench.residents.stop()
         self._bench.residents.start()
         self._bench.warmed.clear()
+        self._start = self._committed()
+
+    def _committed(self) -> int:
+        """Return the number of committed trials, which numbers a start of the services.
+
+        It is another one in every session of a run, too.
+        """
+        return sum(1 for _ in self._writer.path.glob("trials/b*"))
 
     def _steps(self, todo: Sequence[Todo]) -> list[list[Todo]]:
         """Group the trials that are measured together: each trial alone, or all of a block."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perflab.analysis.between_runs import RunComparison, compare_runs, compared
+from perflab.analysis.between_runs import RunComparison, compare_runs, compared, times_apart
 from perflab.recordings import Reason, Response, Run
 from perflab.recordings.responses import COMMON, lower_end_column
 from perflab.recordings.schema import DesignRecord
 from perflab.reports.verdicts import comparison_text
+from tests.support.simulations.run_drift import false_alarms
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 Sides = tuple[list[Run], list[Run]]
@@ -19,20 +20,30 @@ TRIALS, NOISE = 8, 0.05
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> Sides:
-    """Return three runs, and three runs of a slower service."""
+    """Return three runs, and three runs of a slower service, measured in turn."""
     root = tmp_path_factory.mktemp("sides")
     slower = tuple(Planted(p.levels, p.ratio * 0.7, p.label) for p in ON_AND_OFF)
     options = {"block_noise": 0.02, "blocks": 4, "requests": 150}
     return (
-        [write_run(root, seed=seed, **options) for seed in range(3)],
-        [write_run(root, seed=3 + seed, treatments=slower, **options) for seed in range(3)],
-    )
+        at_hours([write_run(root, seed=seed, **options) for seed in range(3)], 0, 3, 4),
+        at_hours(
+            [write_run(root, seed=3 + seed, treatments=slower, **options) for seed in range(3)],
+            1, 2, 5,
+        ),
+    )  # fmt: skip
 
 
 def changed(run: Run, **changes: object) -> Run:
     other = Run(run.path)
     other.record = run.record.model_copy(update=changes)
     return other
+
+
+def at_hours(runs: list[Run], *hours: int) -> list[Run]:
+    """Return runs that lasted for half an hour each, and began at these hours."""
+    days = [f"2026-01-02T{hour:02d}" for hour in hours]
+    spans = [{"created_at": f"{day}:00:00Z", "finished_at": f"{day}:30:00Z"} for day in days]
+    return [changed(run, **span) for run, span in zip(runs, spans, strict=True)]
 
 
 def side(random: np.random.Generator, runs: int) -> list[np.ndarray]:
@@ -255,13 +266,53 @@ def test_runs_of_different_experiments_backends_or_parameters_are_not_compared(
     assert "in A1 and 'x' in A2" in text
 
 
-def test_a_note_says_that_one_side_ran_after_the_other_but_not_that_they_took_turns(
-    sides: Sides,
+@pytest.mark.parametrize(
+    ("order", "alternates"),
+    [
+        ("ABBAAB", True),
+        ("ABABAB", True),
+        ("BAABBAA", True),
+        ("AAABBB", False),
+        ("AABBBBAA", False),
+        ("ABAABB", False),
+        ("ABABABBB", False),
+        ("AB", False),
+    ],
+)
+def test_runs_alternate_if_every_two_of_them_are_one_of_each_side(
+    order: str, alternates: bool
 ) -> None:
-    runs = [
-        changed(run, created_at=f"2026-01-02T{hour:02d}:00:00Z")
-        for hour, run in enumerate([*sides[0], sides[1][0]])
-    ]
-    drift = "a drift of the machine counts as change"
-    assert any(drift in note for note in compare_runs(runs[:2], runs[2:]).notes)
-    assert not any(drift in note for note in compare_runs(runs[::2], runs[1::2]).notes)
+    a, b = ([at for at, name in enumerate(order) if name == side] for side in "AB")
+    words = times_apart(a, b)
+    assert (words == "") == alternates
+    if not alternates:
+        assert f"measured at different times ({' '.join(order)})" in words
+        assert "A B B A A B" in words
+
+
+def test_runs_that_lie_apart_in_time_are_neither_better_nor_worse(sides: Sides) -> None:
+    a, b = at_hours(sides[0], 0, 1, 2), at_hours(sides[1], 3, 4, 5)
+    for comparison in (compare_runs(a, b), compare_runs(b, a)):
+        assert set(comparison.table["verdict"]) == {"unclear: measured at different times"}
+        assert comparison.worse(1.0).empty
+        assert comparison.notes[0] == comparison.apart
+        # The numbers stay.
+        assert comparison.table["effect"].notna().all()
+
+
+def test_a_run_that_was_resumed_later_counts_in_the_middle_of_its_time(sides: Sides) -> None:
+    a, b = at_hours(sides[0], 0, 3, 4), at_hours(sides[1], 1, 2, 5)
+    late = changed(a[0], finished_at="2026-01-03T00:00:00Z")
+    assert compare_runs(a, b).apart == ""
+    assert "(B B A A B A)" in compare_runs([late, *a[1:]], b).apart
+
+
+@pytest.mark.parametrize("shape", ["linear", "settling"])
+def test_a_drift_makes_runs_that_alternate_certain_in_no_more_than_one_of_twenty(
+    shape: str,
+) -> None:
+    random = np.random.default_rng(2)
+    for order in ("ABBAAB", "ABABAB"):
+        assert false_alarms(random, order, shape, drift=0.5, noise=0.02, sets=60).hits <= 3
+    # The numbers alone would be certain.
+    assert false_alarms(random, "AAABBB", "linear", 0.5, 0.02, sets=20).hits > 10

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from perflab.recordings import RunWriter
 from tests.cli.conftest import Tell
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
@@ -24,7 +26,14 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for place in range(3):
         write_run(root / "runs", seed=place, run_id=f"a{place}", **options)
         write_run(root / "runs", seed=9 + place, run_id=f"b{place}", treatments=SLOWER, **options)
+    in_the_order(root, "a0", "b0", "b1", "a1", "a2", "b2")
     return root
+
+
+def in_the_order(root: Path, *names: str) -> None:
+    for hour, name in enumerate(names):
+        at = f"2026-01-02T{hour:02d}:00:00Z"
+        RunWriter.reopen(root / "runs" / name).update(created_at=at, finished_at=at)
 
 
 @pytest.fixture
@@ -50,6 +59,20 @@ def test_a_regression_over_three_runs_a_side_fails_a_pipeline_and_an_improvement
     perflab(three, "compare", a, b, "--fail-on", "2")
 
 
+@pytest.mark.parametrize("sides", [("a0,a1,a2", "b0,b1,b2"), ("b0,b1,b2", "a0,a1,a2")])
+def test_runs_that_lie_apart_in_time_neither_fail_a_pipeline_nor_pass(
+    perflab: Type, three: Path, tmp_path: Path, sides: tuple[str, str]
+) -> None:
+    copied = tmp_path / "three"
+    shutil.copytree(three, copied)
+    in_the_order(copied, "a0", "a1", "a2", "b0", "b1", "b2")
+    text = perflab(copied, "compare", *sides, "--fail-on", "1.1", code=4)
+    assert text.startswith("B against A: measured at different times, so nothing is certain")
+    assert "--fail-on 1.1 judged nothing: A and B were measured at different times" in text
+    assert "A B B A A B" in text
+    assert "worse" not in perflab(copied, "compare", *sides)
+
+
 def test_one_run_each_fails_no_pipeline(perflab: Type, three: Path) -> None:
     text = perflab(three, "compare", "a0", "b0", "--fail-on", "1.1", code=5)
     assert "differs, one run each" in text
@@ -71,6 +94,7 @@ def test_a_gate_passes_nothing_that_could_not_be_compared(perflab: Type, three: 
         write_run(
             three / "runs", seed=place, run_id=f"c{place}", blocks=3, requests=60, failed=failed
         )
+    in_the_order(three, "a0", "c0", "c1", "a1", "a2", "c2")
     text = perflab(three, "compare", "a0,a1,a2", "c0,c1,c2", "--fail-on", "2", code=4)
     assert "not compared: B has no value" in text
     assert "rows could not be compared: --fail-on 2 fails" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,9 +15,11 @@ from perflab.errors import ParameterError
 from perflab.parameters import check, parse_assignments
 from perflab.recordings import Contrast
 from perflab.systems import experiment
+from perflab.trials.designs import mirrored_orders
 from perflab.trials.experiment import RunParameters
 from perflab.trials.plan import RunPlan, Target, Treatment, obstacles, too_few_blocks
 from perflab.trials.summary import treatment_records
+from tests.support.simulations.run_drift import block_alarms
 from tests.trials.fakes import plan, treatment
 
 NAMES = ("a", "b", "c", "d")
@@ -39,8 +42,25 @@ def test_every_block_holds_every_treatment_once_and_the_seed_decides_how(
     assert order == of_four(seed, blocks + 3).order()[:blocks]
 
 
-def test_every_order_of_a_block_is_as_likely_as_any_other() -> None:
-    blocks = [tuple(block) for seed in range(60) for block in of_four(seed, 40).order()]
+@given(seed=st.integers(0, 2**63), blocks=st.integers(1, 20))
+def test_every_second_block_mirrors_the_one_before(seed: int, blocks: int) -> None:
+    order = of_four(seed, blocks).order()
+    for drawn, mirrored in zip(order[::2], order[1::2], strict=False):
+        assert mirrored == drawn[::-1]
+
+
+@pytest.mark.parametrize("shape", ["linear", "settling"])
+@pytest.mark.parametrize(("treatments", "blocks"), [(2, 3), (2, 5), (3, 4), (5, 3)])
+def test_a_drift_alone_makes_no_more_than_one_of_twenty_runs_certain(
+    treatments: int, blocks: int, shape: str
+) -> None:
+    random = np.random.default_rng(treatments)
+    few = (treatments, blocks, shape, 0.5, 0.01, 60)
+    assert block_alarms(random, mirrored_orders, *few).hits <= 3
+
+
+def test_every_order_of_a_drawn_block_is_as_likely_as_any_other() -> None:
+    blocks = [tuple(block) for seed in range(60) for block in of_four(seed, 80).order()[::2]]
     counts = Counter(blocks)
     assert len(counts) == 24
     assert stats.chisquare(list(counts.values())).pvalue > 0.001
@@ -133,3 +153,26 @@ def test_a_target_is_recorded_and_treatments_without_one_are_as_they_were() -> N
     (with_one, without), _ = treatment_records([aimed("http://127.0.0.1:8000"), treatment("a")])
     assert "target" in with_one.parts
     assert "target" not in without.parts
+
+
+@pytest.mark.parametrize(
+    ("fresh", "words"),
+    [
+        (1, ""),
+        (4, "8 blocks with fresh_blocks = 4 count as 2: 2 blocks can decide nothing"),
+        (2, ""),
+        (8, ""),
+    ],
+)
+def test_blocks_that_share_a_start_count_once_in_the_warning(fresh: int, words: str) -> None:
+    sides: dict[str, Any] = {"numerator": {"service": "a"}, "denominator": {"service": "b"}}
+    one = Contrast(name="c", claim="c", response="mean_ms", source="s", **sides)
+    assert "".join(map(str, too_few_blocks([one], 8, fresh))).startswith(words)
+    assert bool(too_few_blocks([one], 8, fresh)) == bool(words)
+
+
+def test_blocks_that_are_added_until_all_is_decided_need_a_start_each() -> None:
+    named = experiment("client_overhead")
+    with pytest.raises(ParameterError, match=r"every block needs a start of its own \(fresh_block"):
+        named.check({"blocks": "until_decided", "fresh_blocks": 2})
+    named.check({"blocks": "until_decided", "fresh_blocks": 0})

@@ -55,6 +55,15 @@ def test_services_start_afresh_before_every_so_many_blocks(
         assert steps == ["load", "load", *["stop", "start", "load", "load"] * 3]
 
 
+def test_every_trial_tells_the_start_of_its_services(tmp_path: Path) -> None:
+    session = Told(tmp_path, blocks=5, fresh_blocks=2)
+    session.go(0, 1, 2)
+    # A resumed session starts them, too, and numbers go on.
+    run = session.go(3, 4)
+    starts = run.trials().groupby("block")["start"].unique().map(list)
+    assert starts.tolist() == [[0], [0], [4], [6], [8]]
+
+
 def test_a_load_at_the_start_goes_to_each_treatment_once_after_every_start(tmp_path: Path) -> None:
     usual = plan(blocks=4, fresh_blocks=2)
     treatments = [

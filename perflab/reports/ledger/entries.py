@@ -26,10 +26,11 @@ from perflab.recordings import (
     reference_runs,
     select,
 )
-from perflab.reports.cells import count, effect_text
+from perflab.reports.cells import effect_text
 from perflab.reports.ledger.rows import Answered, Row, RowAnswer, mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
 from perflab.reports.runs import judged_runs
+from perflab.statistics.in_words import MISSING
 
 if TYPE_CHECKING:
     from perflab.figures import View
@@ -227,7 +228,7 @@ class AnsweringRun:
         if len(findings) > 1:
             names = [finding.contrast.name.rpartition(", ")[2] for finding in findings]
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]
-        n = tuple(count(part.effect.n if part.effect else None) for part in findings)
+        n = tuple(part.effect.n_text if part.effect else MISSING for part in findings)
         numbers = (tuple(measured), n, self.run.run_id)
         return Entry(row, outcome, why, *numbers, judged=True)
 

@@ -37,9 +37,9 @@ PUBLISHED = {
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
 # Of the main job: many short trials a few seconds apart, as the speed of a shared machine changes
-# within tens of seconds; services start afresh and warm up once for several blocks.
+# within tens of seconds; services start afresh and warm up once for two blocks.
 SHORT_TRIALS = {
-    "fresh_blocks": 4, "requests": 300, "warmup_requests": 150, "start_requests": 600,
+    "fresh_blocks": 2, "requests": 300, "warmup_requests": 150, "start_requests": 600,
 }  # fmt: skip
 DATABASE = "postgres"
 # The first row of scikit-learn's breast cancer data set.

@@ -39,10 +39,11 @@ from perflab.analysis.core_accounts import service_cores
 from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
+from perflab.analysis.starts import effect_of_run
 from perflab.analysis.users_elsewhere import active_counts, waits_for_flush
 from perflab.analysis.verdict import Limit, Outcome, Verdict, Way, judge
 from perflab.errors import PerflabError
-from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
+from perflab.recordings import Contrast, Response, Run, published_value
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.in_words import as_share, counted
 from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE
@@ -72,15 +73,11 @@ class Share:
     published: float | None = None
 
     def finding(
-        self,
-        by_block: pd.Series[float],
-        same_load: bool = False,
-        rule: UntilDecided | None = None,
+        self, by_block: pd.Series[float], same_load: bool = False, run: Run | None = None
     ) -> Finding:
         """Judge the claim by its share in every block; NaN if a block lacks a valid trial.
 
-        ``same_load``: the load is the published one. ``rule`` is the run's rule for adding blocks
-        until every contrast is decided.
+        ``same_load``: the load is the published one. ``run`` tells which blocks share a start.
         """
         contrast = Contrast(
             name=self.name,
@@ -94,7 +91,11 @@ class Share:
             source=f"inference study, {self.name}",
         )
         values = by_block.dropna()
-        effect = None if values.empty else effect_of(by_block, scale="difference", rule=rule)
+        effect = None
+        if not values.empty and run is not None:
+            effect = effect_of_run(run, by_block, scale="difference")
+        elif not values.empty:
+            effect = effect_of(by_block, scale="difference")
         verdict = judge(effect, contrast, limit=Limit(self.limit, f"{self.limit:.0%}"))
         holds = int(((values > self.limit) == self.above).sum())
         reason = f"{verdict.reason}; it holds in {holds} of {counted(len(values), 'block')}"
@@ -166,9 +167,9 @@ def judged_claims(run: Run) -> dict[str, JointClaim]:
 
 def judged_shares(run: Run) -> dict[str, Finding]:
     """Measure and judge each share on the valid trials of a run that has all three levels."""
-    same_load, rule = is_as_published(run), run.record.until_decided
+    same_load = is_as_published(run)
     findings = {
-        share.name: share.finding(_SHARE_BY_BLOCK[share.name](run), same_load, rule)
+        share.name: share.finding(_SHARE_BY_BLOCK[share.name](run), same_load, run)
         for share in shares()
     }
     if reason := _filled_by_others(run, findings[CPU]):
@@ -201,7 +202,7 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
     if busy.verdict.direction is not Way.OPPOSITE or busy.effect is None:
         return ""
     share = next(share for share in shares() if share.name == CPU)
-    of_services = share.finding(_services_share_of_cores(run), rule=run.record.until_decided)
+    of_services = share.finding(_services_share_of_cores(run), run=run)
     if of_services.effect is None or of_services.verdict.direction is not Way.SHOWN:
         return ""
     return (

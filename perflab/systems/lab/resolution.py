@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.starts import effect_of_run
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from perflab.statistics.comparison import effect_of
@@ -76,7 +77,7 @@ def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCK
         differences = (wide[name] - wide[first]).dropna()
         if not len(differences):
             continue
-        effect = effect_of(differences)
+        effect = effect_of_run(run, differences)
         expected = 1 + (_planted(name) - 1) * share
         rows.append(
             {

@@ -34,13 +34,14 @@ import pandas as pd
 from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
+from perflab.analysis.starts import effect_of_run
 from perflab.analysis.verdict import Limit, Outcome, Verdict, Way, judge
 from perflab.figures.charts import Axis, Points, RowChart, Rules
 from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run
-from perflab.statistics.comparison import SMALLEST_N, Effect, effect_of
+from perflab.statistics.comparison import SMALLEST_N, Effect
 from perflab.statistics.in_words import counted
 from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
 
@@ -132,8 +133,7 @@ def log_ratios(blocks: pd.DataFrame) -> pd.Series[float]:
 def effect_in(run: Run, blocks: pd.DataFrame) -> Effect | None:
     """Return the ratio of the two rates, or None if no block has one."""
     by_block = log_ratios(blocks)
-    rule = run.record.until_decided
-    return effect_of(by_block, rule=rule) if by_block.notna().any() else None
+    return effect_of_run(run, by_block) if by_block.notna().any() else None
 
 
 def in_words(blocks: pd.DataFrame) -> str:
@@ -239,7 +239,7 @@ def _pair_sentence(run: Run, pair: str) -> str:
     if effect := effect_in(run, blocks):
         has_interval = math.isfinite(effect.low)
         interval = f" [{effect.low:.2f}, {effect.high:.2f}]" if has_interval else ""
-        sentence += f", naive over lab's rate {effect.estimate:.2f}{interval}, n = {effect.n}"
+        sentence += f", naive over lab's rate {effect.estimate:.2f}{interval}, n = {effect.n_text}"
     return f"{sentence}; {CLAIM}: {finding_of(run).verdict}" if pair == MAIN else sentence
 
 

@@ -17,8 +17,8 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from perflab.analysis.evaluation import evaluate
+from perflab.analysis.starts import effect_of_run
 from perflab.recordings import Contrast, Run
-from perflab.statistics.comparison import effect_of
 from perflab.statistics.in_words import counted
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
@@ -201,7 +201,7 @@ def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
     added = on - _by_block(run, {**place, "synchronous_commit": "off"})
     if not added.notna().any():
         return dict.fromkeys(("felt_ms", "felt_low", "felt_high"), math.nan)
-    effect = effect_of(added, scale="difference", rule=run.record.until_decided)
+    effect = effect_of_run(run, added, scale="difference")
     return {"felt_ms": effect.estimate, "felt_low": effect.low, "felt_high": effect.high}
 
 

@@ -149,7 +149,7 @@ EXPERIMENT = Experiment(
     main_job={
         "pool_minconn": ["max"],
         "round_trip_ms": [0],
-        "blocks": 16,
+        "blocks": 12,
         **stacks.SHORT_TRIALS,
     },
     treatments=lambda parameters: stacks.with_room(
