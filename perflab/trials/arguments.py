@@ -15,7 +15,7 @@ from perflab.trials.plan import Order
 
 PAPERMILL_MARK = "# Parameters"
 # These values leave the choice open, so they contradict no recorded value.
-OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
+OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None, "warmup_s": None}
 MISSING = object()
 
 
