@@ -12,6 +12,7 @@ from perflab.analysis.answers import IN_TIMES, percent, ratio_words
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import bound_text, client_words
+from perflab.analysis.still_warming import still_warming
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
@@ -63,13 +64,13 @@ def variant_sentences(run: Run) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
     pairs = pairs_of(evaluate(run), (), ())
     answers = (answer(pair, len(pairs) == 1) for pair in pairs)
-    return [*other_answers(run), *answers, *notes(run, pairs)]
+    return [*still_warming(run), *other_answers(run), *answers, *notes(run, pairs)]
 
 
 def variants_answer(run: Run) -> str:
     """Return the answer of a run of two variants in one line; of more of them, nothing."""
     pairs = pairs_of(evaluate(run), (), ())
-    return answer(pairs[0]) if len(pairs) == 1 else ""
+    return "; ".join([*still_warming(run), answer(pairs[0])]) if len(pairs) == 1 else ""
 
 
 def other_answers(run: Run) -> list[str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from perflab.analysis.still_warming import UNFINISHED
 from perflab.host.meters import ProcessTable
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.result import LoadResult
@@ -33,7 +34,6 @@ LEAST, MOST = round(LEAST_S / STEP_S), round(MOST_S / STEP_S)
 FLAT = 4
 # What is a fall: more than this share, and more than so many standard deviations of a window.
 FALL, DEVIATIONS = 0.03, 2.0
-UNFINISHED = "warmup.unfinished"
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from perflab import systems
 from perflab.errors import LoadError, ParameterError
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
-from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms, refuse_busy_client
+from perflab.trials.choosing import Pace, chosen, needed_slice_ms, refuse_busy_client, settle
 from perflab.trials.designs import Design
 from tests.trials.fakes import Residents, bench, plan
 
@@ -72,7 +72,8 @@ def test_after_the_choice_services_are_as_fresh_as_in_every_block(
 ) -> None:
     residents = Residents()
     open_plan = plan(design=AUTO, fresh_blocks=fresh_blocks)
-    assert choose(bench(tmp_path, residents), open_plan, "process").kind == "trials"
+    settled = settle(bench(tmp_path, residents), open_plan, "process")
+    assert settled.design.kind == "trials"
     assert residents.notes.count("start") == fresh_blocks
 
 
@@ -82,4 +83,7 @@ def test_custom_services_leave_the_design_open_and_a_length_needs_slices() -> No
     values: dict[str, Any] = {"slice_ms": 100}
     with pytest.raises(ParameterError, match="slice_ms = 100 needs design = slices"):
         custom.check(values)
-    assert custom.plan(custom.check({**values, "design": "slices"})).design.slice_ms == 100
+    sliced = custom.plan(custom.check({**values, "design": "slices"}))
+    assert sliced.design.slice_ms == 100
+    # Who is paused is found out when services run.
+    assert not sliced.design.is_settled
