@@ -83,7 +83,7 @@ def settle(bench: Bench, plan: RunPlan, backend: str) -> RunPlan:
         if not (design.shares_time and design.slice_ms):
             design = chosen(design, paces, backend)
         if design.shares_time:
-            design = design.model_copy(update={"paused": _to_pause(bench, plan, held)})
+            design = design.model_copy(update={"paused": to_pause(bench, plan, held)})
         plan = plan.settled(design)
     if plan.fresh_blocks:
         # The first block must meet services as fresh as the other blocks do.
@@ -121,7 +121,7 @@ def _watched(bench: Bench, held: Mapping[str, Held]) -> Iterator[None]:
         looks.stop()
 
 
-def _to_pause(bench: Bench, plan: RunPlan, held: Mapping[str, Held]) -> tuple[str, ...]:
+def to_pause(bench: Bench, plan: RunPlan, held: Mapping[str, Held]) -> tuple[str, ...]:
     """Return the treatments whose own services must not run while others have their turn.
 
     A service that works while nobody asks takes time from the others. One that has something in
