@@ -1,10 +1,10 @@
 """How often a duel with default options is right, wrong or undecided, on services of users' kinds.
 
 Flask under gunicorn, datasette, a Node server, a Go server, nginx before the Go server, and a Java
-server, which must warm up, meet copies of themselves: equal ones, copies that compute 5% and 10% longer, and copies that wait 10%
-longer (``perflab duel --variant old=... --variant new=...``). Each service is timed first by one
-user, with its work and with twice as much, so that the slower copy works longer by the planned
-share of the whole answer; or it sleeps 11 ms instead of 10.
+server, which must warm up, meet copies of themselves: equal ones, copies that compute 5% and 10%
+longer, and copies that wait 10% longer (``perflab duel --variant old=... --variant new=...``). Each
+service is timed first by one user, with its work and with twice as much, so that the slower copy
+works longer by the planned share of the whole answer; or it sleeps 11 ms instead of 10.
 
 Of equal copies "no difference larger than 5%" is right (the 90% interval lies within it), and a
 difference is wrong. Of others a slower mean response time is right; faster, or "no difference

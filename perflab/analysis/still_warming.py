@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.decision import MARGIN
 from perflab.errors import RowsMissing
 from perflab.recordings import Run
-from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, mean_interval
+from perflab.statistics.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
 
 # The remark of a run whose services were not warm after the longest warm-up.
 UNFINISHED = "warmup.unfinished"
@@ -24,7 +24,8 @@ def still_warming(run: Run) -> list[str]:
     In each valid trial the mean response time of the last third of the measured successes is held
     against that of the first. It must certainly have fallen by more than the margin of "no
     difference" over the blocks: the whole 95% interval of the mean log ratio lies beyond it.
-    Otherwise, what the lab noted while it looked for the warm-up is told.
+    With fewer than six blocks nothing is certain. Then, what the lab noted while it looked for the
+    warm-up is told.
     """
     try:
         requests = run.requests()
@@ -35,7 +36,7 @@ def still_warming(run: Run) -> list[str]:
     for treatment in run.record.treatments:
         name = "/".join(treatment.levels.values())
         falls = np.array([*_changes(good[good["treatment"] == treatment.name])])
-        change = mean_interval(falls, CONFIDENCE) if len(falls) >= SMALLEST_N else None
+        change = mean_interval(falls, CONFIDENCE) if len(falls) >= SMALLEST_SIGNED_RANK else None
         noted = [
             remark.text
             for remark in run.record.warnings

@@ -136,7 +136,7 @@ def to_pause(bench: Bench, plan: RunPlan, held: Mapping[str, Held]) -> tuple[str
     shares = {name: (after[name] - before[name]) / lasted_ns for name in names}
     busy = [name for name in names if shares[name] > MAX_IDLE_SHARE]
     for name in busy:
-        what = f"; it is not paused, because it shares {common[name]}" * (name in common)
+        what = f"; it is not paused, because it shares {common[name]}" if name in common else ""
         bench.tell(f"{name} uses {shares[name]:.1%} of a core while nobody asks{what}")
     return tuple(name for name in busy if name not in common)
 
