@@ -169,7 +169,7 @@ def services(place: Path) -> dict[str, tuple[str, str]]:
     if shutil.which("java") and (javac := shutil.which("javac")):
         (place / "Server.java").write_text(JAVA)
         subprocess.run([javac, "-d", place, place / "Server.java"], check=True)
-        made["Java"] = (f"java -cp {place} Server", "/")
+        made["Java"] = (f"java -Dsun.net.httpserver.nodelay=true -cp {place} Server", "/")
     if go and shutil.which("nginx"):
         answer = "proxy_pass http://unix:$folder/socket"
         configured = bench.NGINX.format(folder="$folder", port="$PORT", answer=answer)
