@@ -3,7 +3,7 @@
 A runtime that compiles as it runs (Java, Node, Go's garbage collector as its heap grows) answers
 ever faster for seconds. The load of each treatment is sent to its freshly started services in short
 windows, one after the other, until neither the mean response time nor the CPU time of a request
-falls any more. ``benchmarks/warming.py`` has how often the rule errs.
+falls any more..
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ LEAST, MOST = round(LEAST_S / STEP_S), round(MOST_S / STEP_S)
 FLAT = 4
 # What is a fall: more than this share, and more than so many standard deviations of a window.
 FALL, DEVIATIONS = 0.03, 2.0
+# Where noise would hide a larger fall, more windows must tell.
+VAGUE = 0.10
 
 
 @dataclass
@@ -63,13 +65,17 @@ def known(values: Sequence[float]) -> bool:
 
 
 def _least_fall(logs: np.ndarray) -> float:
-    """Return what is a fall, on the scale of logarithms.
+    """Return what is a fall of a window, on the scale of logarithms."""
+    return max(math.log1p(FALL), DEVIATIONS * _noise(logs))
 
-    The noise of a window is that of second differences, in which a steady fall leaves no trace.
+
+def _noise(logs: np.ndarray) -> float:
+    """Return the standard deviation of a window, without what falls steadily.
+
+    It is that of second differences, by their median, which few steps do not move.
     """
     differences = np.abs(np.diff(logs, 2))
-    noise = 1.4826 * float(np.median(differences)) / math.sqrt(6) if len(differences) else 0.0
-    return max(math.log1p(FALL), DEVIATIONS * noise)
+    return 1.4826 * float(np.median(differences)) / math.sqrt(6) if len(differences) else 0.0
 
 
 def warm_after(values: Sequence[float]) -> int | None:
@@ -91,9 +97,13 @@ def warm_after(values: Sequence[float]) -> int | None:
     ]
     warm = cold[-1] + 1 if cold else LEAST
     flat = logs[warm:]
-    if len(flat) < max(FLAT, warm) or _fallen(flat) > fall:
+    if len(flat) < max(FLAT, warm):
         return None
-    return warm
+    # Medians of halves are the surer, the more windows they are of.
+    unsure = DEVIATIONS * _noise(logs) * 1.2533 * math.sqrt(2 / (len(flat) // 2))
+    if unsure > math.log1p(VAGUE) and count < MOST:
+        return None
+    return warm if _fallen(flat) <= min(fall, max(math.log1p(FALL), unsure)) else None
 
 
 def latest_fall(values: Sequence[float]) -> float:

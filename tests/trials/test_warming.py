@@ -71,3 +71,9 @@ def test_a_longer_warm_up_leaves_what_counts_as_long(arrivals: ClosedLoop | Open
     else:
         assert (longer.duration_s, longer.max_duration_s) == (3.0, 15.0)
     assert Workload.model_validate(with_warmup(load, 12.0).model_dump())
+
+
+def test_where_noise_hides_a_fall_more_windows_must_tell() -> None:
+    noisy = np.exp(np.random.default_rng(3).normal(0, 0.15, MOST)).tolist()
+    assert warm_after(noisy[: LEAST + FLAT]) is None
+    assert warm_after(noisy) == LEAST
