@@ -3,7 +3,7 @@
 A runtime that compiles as it runs (Java, Node, Go's garbage collector as its heap grows) answers
 ever faster for seconds. The load of each treatment is sent to its freshly started services in short
 windows, one after the other, until neither the mean response time nor the CPU time of a request
-falls any more..
+falls any more.
 """
 
 from __future__ import annotations
