@@ -1,15 +1,16 @@
 """How often a duel with default options is right, wrong or undecided, on services of users' kinds.
 
-Flask under gunicorn, datasette, a Node server, a Go server, and nginx before the Go server meet
-copies of themselves: equal ones, copies that compute 5% and 10% longer, and copies that wait 10%
-longer (``perflab duel --variant old=... --variant new=...``). Each service is timed first by one
-user, with its work and with twice as much, so that the slower copy works longer by the planned
-share of the whole answer; or it sleeps 11 ms instead of 10.
+Flask under gunicorn, datasette, a Node server, a Go server, nginx before the Go server, and a Java
+server, which must warm up, meet copies of themselves: equal ones, copies that compute 5% and 10%
+longer, and copies that wait 10% longer (``perflab duel --variant old=... --variant new=...``). Each
+service is timed first by one user, with its work and with twice as much, so that the slower copy
+works longer by the planned share of the whole answer; or it sleeps 11 ms instead of 10.
 
 Of equal copies "no difference larger than 5%" is right (the 90% interval lies within it), and a
 difference is wrong. Of others a slower mean response time is right; faster, or "no difference
 larger than 3%", is wrong. A duel takes up to two minutes. What is not installed is left out:
-gunicorn and datasette are installed into a folder of their own, node and go must be there.
+gunicorn and datasette are installed into a folder of their own; node, go, nginx and java must be
+there.
 """
 
 from __future__ import annotations
@@ -107,6 +108,30 @@ func main() {
   http.Serve(listener, nil)
 }
 """
+JAVA = """
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Executors;
+public class Server {
+  public static void main(String[] words) throws Exception {
+    long rounds = (long) (Double.parseDouble(System.getenv("BURN_MS")) * 1e6);
+    long wait = (long) Double.parseDouble(System.getenv("WAIT_MS"));
+    int port = Integer.parseInt(System.getenv("PORT"));
+    HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 0);
+    server.createContext("/", exchange -> {
+      long x = 1;
+      for (long i = 0; i < rounds; i++) x = x * 6364136223846793005L + 1442695040888963407L;
+      try { Thread.sleep(wait); } catch (InterruptedException ended) { return; }
+      byte[] answer = ("hello" + (x == 5 ? "!" : "")).getBytes();
+      exchange.sendResponseHeaders(200, answer.length);
+      exchange.getResponseBody().write(answer);
+      exchange.close();
+    });
+    server.setExecutor(Executors.newFixedThreadPool(8));
+    server.start();
+  }
+}
+"""
 # What the shell fills in is where the copy lies and its port.
 PROXY = """
 folder=$(mktemp -d -p {place}) && cat > "$folder/nginx.conf" <<END
@@ -141,6 +166,10 @@ def services(place: Path) -> dict[str, tuple[str, str]]:
         words = [go, "build", "-o", place / "server", place / "server.go"]
         subprocess.run(words, check=True, cwd=place)
         made["Go"] = (f"{place}/server", "/")
+    if shutil.which("java") and (javac := shutil.which("javac")):
+        (place / "Server.java").write_text(JAVA)
+        subprocess.run([javac, "-d", place, place / "Server.java"], check=True)
+        made["Java"] = (f"java -Dsun.net.httpserver.nodelay=true -cp {place} Server", "/")
     if go and shutil.which("nginx"):
         answer = "proxy_pass http://unix:$folder/socket"
         configured = bench.NGINX.format(folder="$folder", port="$PORT", answer=answer)
@@ -252,7 +281,7 @@ def main() -> None:
     given = bench.options(
         __doc__,
         times=(5, "duels of each service and kind, with those in the file"),
-        only=("", "services, by the first letters of their names: F,d,N,G,n"),
+        only=("", "services, by the first letters of their names: F,d,N,G,n,J"),
         burn=(2.0, "work of every answer, about so many ms of CPU time"),
         out=("", "a CSV file to which every duel is added; what it holds is not carried out again"),
     )

@@ -86,7 +86,9 @@ def command(
     duration: Annotated[
         float | None, _option("seconds of each trial (2)", LOAD, "--duration", "-d")
     ] = None,
-    warmup: Annotated[float | None, _option("seconds before them (1)", LOAD)] = None,
+    warmup: Annotated[
+        float | None, _option("seconds before them (found by the lab, 1 to 20)", LOAD)
+    ] = None,
     blocks: Annotated[
         str, _option("one trial of each variant per block (10 or more), or until_decided", VERDICT)
     ] = "",
@@ -215,10 +217,11 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
 def _print(run: Run, pairs: list[Pair]) -> None:
     """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
     from perflab.analysis.noise import doubt
+    from perflab.analysis.still_warming import still_warming
     from perflab.reports.duels import answer_lines, notes, other_answers, result_table
 
     console = make_console()
-    for sentence in other_answers(run):
+    for sentence in [*still_warming(run), *other_answers(run)]:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for pair in pairs:
         for line in answer_lines(pair, len(pairs) == 1):

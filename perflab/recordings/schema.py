@@ -133,10 +133,14 @@ class SessionRecord(_Record):
 
 
 class DesignRecord(_Record):
-    """How the trials of a block share its time; ``why`` is the reason if the lab chose it."""
+    """How the trials of a block share its time; ``why`` is the reason if the lab chose it.
+
+    ``paused`` names the treatments whose services are paused in the turns of others.
+    """
 
     kind: Literal["trials", "slices"]
     slice_ms: float | None = None
+    paused: list[str] | None = None
     why: str = ""
 
 

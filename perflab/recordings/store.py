@@ -185,19 +185,20 @@ def remainder(
     return {block: taken.get(block, 0) for block in blocks}, superseded
 
 
-def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, list[str]]:
-    """Return the blocks to measure, the attempt number of the first, and the trials it replaces.
+def remaining_blocks(record: RunRecord, path: Path) -> tuple[dict[int, int], list[str]]:
+    """Return the blocks to measure with their attempt numbers, and the trials that they replace.
 
-    ResumeRefused where several blocks are incomplete, because only one attempt number is returned.
+    ResumeRefused where several blocks are incomplete: no interruption leaves more than one.
     """
     run = Run(path)
     readable = [str(name) for name in run.trials()["trial_id"]]
     on_disk = [folder.name for folder in path.glob("trials/b*") if TRIAL_ID.fullmatch(folder.name)]
-    attempts, superseded = remainder(record, readable, set(on_disk) - set(readable))
-    begun = [block for block, attempt in attempts.items() if attempt > 0]
+    damaged = set(on_disk) - set(readable)
+    attempts, superseded = remainder(record, readable, damaged)
+    begun = sorted({parse_trial_id(name)[0] for name in {*superseded, *damaged}} & set(attempts))
     if len(begun) > 1:
         raise ResumeRefused(
             f"run {record.run_id}: blocks {', '.join(map(str, begun))} are incomplete; damaged "
             f"trials: {'; '.join(run.problems) or 'none'}. Start a new run"
         )
-    return [*attempts], next(iter(attempts.values()), 0), superseded
+    return attempts, superseded

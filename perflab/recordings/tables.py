@@ -36,7 +36,7 @@ _REAL = (
     "throughput_rps", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "service_mean_ms",
     "generator_lag_p50_ms", "generator_lag_p99_ms", "loop_delay_p99_ms", "loop_delay_max_ms",
     "run_delay_share", "connection_wait_p50_ms", "connection_wait_p99_ms", "service_p99_ms",
-    "client_cpu_share", "client_cpu_us_per_request", "littles_law_ratio", "paused_cpu_share",
+    "client_cpu_share", "client_cpu_us_per_request", "littles_law_ratio", "idle_cpu_share",
     "flush_p50_us", "flush_p99_us", "cpu_probe_before_ms", "cpu_probe_after_ms", "steal_share",
 )  # fmt: skip
 REMARKS = pa.list_(pa.struct([(name, pa.string()) for name in Remark.model_fields]))

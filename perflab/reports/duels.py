@@ -15,6 +15,7 @@ from perflab.analysis.findings import bound_text, client_words
 from perflab.analysis.first_line import VARIANT, are_of_a_duel
 from perflab.analysis.gate_blocks import fewest_blocks
 from perflab.analysis.not_compared import is_compared, why_not
+from perflab.analysis.still_warming import still_warming
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.unseen_answers import unseen_answers
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
@@ -62,7 +63,7 @@ def variant_sentences(run: Run) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
     pairs = pairs_of(evaluate(run), (), ())
     answers = (line for pair in pairs for line in answer_lines(pair, len(pairs) == 1))
-    return [*other_answers(run), *answers, *notes(run, pairs)]
+    return [*still_warming(run), *other_answers(run), *answers, *notes(run, pairs)]
 
 
 def answer_lines(pair: Pair, is_only: bool = True) -> list[str]:
@@ -75,7 +76,7 @@ def answer_lines(pair: Pair, is_only: bool = True) -> list[str]:
 def variants_answer(run: Run) -> str:
     """Return the answer of a run of two variants in one line; of more of them, nothing."""
     pairs = pairs_of(evaluate(run), (), ())
-    return answer(pairs[0]) if len(pairs) == 1 else ""
+    return "; ".join([*still_warming(run), answer(pairs[0])]) if len(pairs) == 1 else ""
 
 
 def other_answers(run: Run) -> list[str]:

@@ -95,9 +95,11 @@ def _sharing(record: RunRecord) -> str:
     if record.shares_time:
         design_ms = record.design.slice_ms if record.design else record.parameters.get("slice_ms")
         slice_ms = design_ms or math.nan
+        paused = (record.design.paused if record.design else None) or []
+        rest = f", {', '.join(paused)} paused in the turns of others" if paused else ""
         words = (
-            f" The treatments of a block take turns in windows of {slice_ms:g} ms in random order, "
-            "the rest paused meanwhile (randomised multiple interleaved trials; Abedi and Brecht, "
+            f" The treatments of a block take turns in windows of {slice_ms:g} ms in random order"
+            f"{rest} (randomised multiple interleaved trials; Abedi and Brecht, "
             "2017). The first fifth of each slice is not counted; what was under way late in the "
             "gap after it met the next, and its own time is in no number that this could move by "
             "more than 5%."

@@ -1,4 +1,4 @@
-"""The services of a run: they start once, stay to its end, and only one treatment's are awake."""
+"""The services of a run: they start together and stay, whichever treatment is measured."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ class Residents:
         self._interrupted = interrupted
         self._instances: dict[str, Instance] = {}
         self._lasting: dict[str, dict[psutil.Process, str]] = {}
-        self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
         self._ports: list[socket.socket] = []
 
@@ -198,19 +197,14 @@ class Residents:
         }
 
     def activate(self, treatment: str) -> None:
-        """Resume the treatment's services, pause the rest, apply and check its settings.
+        """Apply and check the treatment's settings; the services of others stay as they are.
+
+        None is paused: it could hold a lock that the treatment's services need.
 
         Raises SettingRefused where a service reports no value or another than the treatment's, and
         ServiceFailed where a service, or one of its processes, has died.
         """
-        active, idle = self.active(treatment), self.idle(treatment)
-        for name, instance in idle.items():
-            if name not in self._paused:
-                instance.pause()
-        for instance in active.values():
-            if instance.launch.labels.service in self._paused:
-                instance.resume()
-        self._paused = set(idle)
+        active = self.active(treatment)
         self.check_alive(treatment)
         self._follow(active)
         for name, lost in self.lost(treatment).items():
@@ -225,12 +219,6 @@ class Residents:
                 name = instance.launch.labels.service
                 self._tell(f"{name}: {instance.follow()}")
                 self._lasting[name] = _lasting(instance, ProcessTable())
-
-    def wake(self) -> None:
-        """Resume all services: a block of slices pauses and resumes them by itself."""
-        for name in self._paused:
-            self._instances[name].resume()
-        self._paused.clear()
 
     def check_alive(self, treatment: str) -> None:
         """Raise ServiceFailed, with the log, when a service of the treatment has ended."""
@@ -256,7 +244,6 @@ class Residents:
         for database in self._databases.values():
             database.close()
         self._databases.clear()
-        self.wake()
         self._lasting.clear()
         needs = {item.name: set(item.needs.values()) for item in self.residency.residents}
         while self._instances:

@@ -21,7 +21,7 @@ from perflab.trials.plan import Order, RunPlan
 PAPERMILL_MARK = "# Parameters"
 PAPERMILLS_OWN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
 # These values leave the choice open, so they contradict no recorded value.
-OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
+OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None, "warmup_s": None}
 MISSING = object()
 
 

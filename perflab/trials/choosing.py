@@ -1,27 +1,35 @@
-"""Choose the design of a run and the length of its slices by the response times.
+"""Settle what a run leaves open: its warm-up, its design, and which services are paused.
 
 Every treatment gets a short load before the first block, and slices are as short as its responses
 allow (docs/explanation/designs.md): requests in flight at the end of a slice must be able to end
 in the gap, and every user must send several times, or the trial measures only how slices begin.
 Where that load shows that the client would be the limit of a closed loop, the run ends before its
-first block.
+first block. In slices a service is paused only where it must be, and where that can do no harm.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 from perflab.errors import LoadError
+from perflab.host.meters import ProcessTable, Repeated
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
+from perflab.stacks.backend import Instance
+from perflab.stacks.shared_resources import Held, held_by, in_common
 from perflab.statistics.in_words import as_share
+from perflab.trials import warming
 from perflab.trials.designs import ENDING_SHARE, GAP_SHARE, LONGEST_MS, Design
 from perflab.trials.plan import RunPlan
+from perflab.trials.slices import services_of_each
 from perflab.trials.trial import Bench, send_beside
+from perflab.trials.warming import MOST_S, shortened
 
 LOOK_S, LOOK_WARMUP_S = 0.5, 0.2
 # More than a valid trial may have: a short load also holds the start of its users.
@@ -33,6 +41,10 @@ LEAST_CYCLES = 5
 # Pausing one service and resuming another takes up to 3 ms with processes, and 26 with Docker.
 LEAST_SLICE_MS = {"process": 50.0, "docker": 200.0}
 MOST_SLICE_MS = 300.0
+# Services rest after the load before it is measured what they use while nobody asks.
+REST_S, IDLE_S = 0.3, 1.0
+MAX_IDLE_SHARE = 0.02
+WATCH_S = 0.1
 STEP_MS = 10.0
 
 
@@ -50,30 +62,103 @@ class Pace:
     rate: float = 0.0
 
 
-def choose(bench: Bench, plan: RunPlan, backend: str) -> Design:
-    """Return the design of a run whose services are up, by a short load on each treatment.
+def settle(bench: Bench, plan: RunPlan, backend: str) -> RunPlan:
+    """Return the plan of a run whose services are up, with nothing left open.
 
-    Raises LoadError where the client would be the limit.
+    Where the plan leaves it open, the warm-up is found first, then the design, by a short load on
+    each treatment. Raises LoadError where the client would be the limit.
     """
-    paces = measured_paces(bench, plan)
+    held = {treatment.name: Held() for treatment in plan.treatments}
+    with _watched(bench, held):
+        if plan.finds_warmup:
+            warm_up = warming.find(bench, plan)
+            plan, loads = plan.warmed(warm_up.seconds, warm_up.remarks), warm_up.loads
+        else:
+            loads = _short_loads(bench, plan)
+    paces = {item.name: _pace(loads[item.name], item.workload) for item in plan.treatments}
+    for result in loads.values():
+        result.discard()
     refuse_busy_client(paces)
-    design = chosen(plan.design, paces, backend)
+    if not plan.design.is_settled:
+        design = plan.design
+        if not (design.shares_time and design.slice_ms):
+            design = chosen(design, paces, backend)
+        if design.shares_time:
+            paused, awake = to_pause(bench, plan, held)
+            design = design.model_copy(update={"paused": paused})
+            if awake and plan.design.kind == "auto":
+                # Its work between its turns would count as work for its requests.
+                design = Design(kind="trials", why=awake)
+        plan = plan.settled(design)
     if plan.fresh_blocks:
         # The first block must meet services as fresh as the other blocks do.
         bench.residents.stop()
         bench.residents.start()
-    return design
+    return plan
 
 
-def measured_paces(bench: Bench, plan: RunPlan) -> dict[str, Pace]:
-    """Send every treatment a short load; return the paces by treatment."""
-    paces = {}
+def _short_loads(bench: Bench, plan: RunPlan) -> dict[str, LoadResult]:
+    """Send every treatment a short load, after its warm-up."""
+    loads = {}
     for treatment in plan.treatments:
         bench.residents.activate(treatment.name)
-        result = send_beside(bench, treatment, shortened(treatment.workload))
-        paces[treatment.name] = _pace(result, treatment.workload)
-        result.discard()
-    return paces
+        warmup_s = max(LOOK_WARMUP_S, getattr(treatment.workload.arrivals, "warmup_s", 0.0))
+        load = shortened(treatment.workload, LOOK_S, min(warmup_s, MOST_S))
+        loads[treatment.name] = send_beside(bench, treatment, load)
+    return loads
+
+
+@contextmanager
+def _watched(bench: Bench, held: Mapping[str, Held]) -> Iterator[None]:
+    """Look again and again what services have in hand: many open a database for each request."""
+
+    def look() -> None:
+        table = ProcessTable()
+        for name, so_far in held.items():
+            for instance in bench.residents.active(name).values():
+                so_far.add(held_by(instance.meter().members(table)))
+
+    looks = Repeated(look, WATCH_S, at_end=True)
+    looks.start()
+    try:
+        yield
+    finally:
+        looks.stop()
+
+
+def to_pause(bench: Bench, plan: RunPlan, held: Mapping[str, Held]) -> tuple[tuple[str, ...], str]:
+    """Return the treatments whose own services must not run while others have their turn.
+
+    A service that works while nobody asks takes time from the others. One that has something in
+    common with another is never stopped: the other could wait for it. The second is what such a
+    service does and shares; empty without one.
+    """
+    names = [treatment.name for treatment in plan.treatments]
+    services, common = services_of_each(bench.residents, names), in_common(held)
+    time.sleep(REST_S)
+    began_ns, before = time.monotonic_ns(), _cpu_of(services)
+    time.sleep(IDLE_S)
+    after, lasted_ns = _cpu_of(services), time.monotonic_ns() - began_ns
+    shares = {name: (after[name] - before[name]) / lasted_ns for name in names}
+    busy = [name for name in names if shares[name] > MAX_IDLE_SHARE]
+    awake = ""
+    for name in busy:
+        text = f"{name} uses {as_share(shares[name], 1)} of a core while nobody asks"
+        if name in common:
+            text = awake = f"{text}, and is not paused because it shares {common[name]}"
+        bench.tell(text)
+    return tuple(name for name in busy if name not in common), awake
+
+
+def _cpu_of(services: Mapping[str, Iterable[Instance]]) -> dict[str, int]:
+    """Return the CPU time (ns) of each treatment's own services so far."""
+    table = ProcessTable()
+    return {
+        name: sum(
+            reading.cpu_ns for item in of_one if (reading := item.meter().read(table)) is not None
+        )
+        for name, of_one in services.items()
+    }
 
 
 def _pace(result: LoadResult, workload: Workload) -> Pace:
@@ -100,18 +185,6 @@ def refuse_busy_client(paces: Mapping[str, Pace]) -> None:
         )
 
 
-def shortened(workload: Workload) -> Workload:
-    """Return a trial's load, shortened to find out its pace."""
-    whole_s = LOOK_S + LOOK_WARMUP_S
-    words = workload.arrivals.model_dump()
-    if isinstance(workload.arrivals, ClosedLoop):
-        words |= {"duration_s": LOOK_S, "max_duration_s": whole_s}
-    else:
-        words["stages"] = [{**stage, "duration_s": whole_s} for stage in words["stages"][:1]]
-    words["warmup_s"] = LOOK_WARMUP_S
-    return Workload.model_validate({**workload.model_dump(), "arrivals": words})
-
-
 def _usual_ms(result: LoadResult) -> float:
     good = [rows[rows["error"] == 0] for rows in result.rows]
     times_ns = np.concatenate([rows["done_ns"] - rows["planned_ns"] for rows in good])
@@ -129,7 +202,7 @@ def needed_slice_ms(paces: Iterable[Pace], backend: str) -> float:
 
 
 def chosen(open_design: Design, paces: Mapping[str, Pace], backend: str) -> Design:
-    """Return the design of a run, with the reason, from the paces of :func:`measured_paces`.
+    """Return the design of a run, with the reason, from the pace of each treatment.
 
     ``open_design`` is ``auto``, or slices without a length.
     """

@@ -115,21 +115,21 @@ class Conductor:
             self._measure(ending, backend, places)
 
     def _measure(self, ending: ExitStack, backend: Backend, places: Placement) -> None:
-        writer, blocks, attempt = self._open(backend, places)
+        writer, attempts = self._open(backend, places)
         run_id, path = writer.record.run_id, str(writer.path)
         self.emit(RunBegun(run_id=run_id, path=path, backend=backend.name))
-        self._tell_duration(len(blocks))
         try:
             bench = self._bench(ending, backend, places, writer)
             plan = self._settled(bench, backend, writer)
+            self._tell_duration(plan, len(attempts))
             bench = self._with_company(ending, bench, plan)
-            Session(plan, writer, bench, self.emit).run(blocks, attempt)
+            Session(plan, writer, bench, self.emit).run(attempts)
         finally:
             state, reason = state_of(sys.exception())
             writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
 
-    def _tell_duration(self, blocks: int) -> None:
-        plan, whole_s = self._order.plan, None
+    def _tell_duration(self, plan: RunPlan, blocks: int) -> None:
+        whole_s = None
         # No fault of an earlier run keeps this one from being measured.
         with suppress(PerflabError, OSError):
             whole_s = expected_s(plan, earlier_runs(self._order.runs))
@@ -137,19 +137,19 @@ class Conductor:
             most = " at most" if plan.until_decided else ""
             self._note(f"{about(whole_s * blocks / plan.blocks)}{most}, by earlier runs")
 
-    def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, list[int], int]:
-        """Return the writer, the blocks still to do, and the first one's number of attempts."""
+    def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, dict[int, int]]:
+        """Return the writer, and the blocks still to do with their numbers of attempts."""
         plan = self._order.plan
         if self._order.resume is None:
             record = new_record(plan, backend, places)
-            return RunWriter.create(self._order.runs, record), list(range(plan.blocks)), 0
+            return RunWriter.create(self._order.runs, record), dict.fromkeys(range(plan.blocks), 0)
         writer = RunWriter.reopen(self._order.resume)
         check_same(writer.record, new_record(_as_before(plan, writer.record), backend, places))
-        blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
+        attempts, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         sessions = [*writer.record.sessions, facts.session()]
         writer.update(state="running", reason="", sessions=sessions)
-        return writer, blocks, attempt
+        return writer, attempts
 
     def _bench(
         self, ending: ExitStack, backend: Backend, places: Placement, writer: RunWriter
@@ -203,19 +203,23 @@ class Conductor:
         return replace(bench, company={first: bench.generator, **company})
 
     def _settled(self, bench: Bench, backend: Backend, writer: RunWriter) -> RunPlan:
-        """Return the plan with a settled design; choose the design where it was left open.
+        """Return the plan with nothing left open: its warm-up, its design.
 
-        The chosen design is recorded before the first trial, and a resumed run keeps it.
+        What is chosen is recorded before the first trial, and a resumed run keeps it.
         """
         plan = _as_before(self._order.plan, writer.record)
-        if plan.design.is_settled:
+        if plan.is_settled:
             return plan
-        design = choosing.choose(bench, plan, backend.name)
-        plan = plan.settled(design)
+        before = plan
+        plan = choosing.settle(bench, plan, backend.name)
         record = new_record(plan, backend, bench.placement)
-        names = ("design", "tables", "treatments", "parts")
+        names = ("design", "tables", "treatments", "parts", "parameters", "warnings")
         writer.update(**{name: getattr(record, name) for name in names})
-        self._note(f"design: {design.text()}")
+        for remark in plan.warnings[len(before.warnings) :]:
+            self._note(remark.text)
+        if before.finds_warmup and plan.warnings == before.warnings:
+            self._note(f"warm-up: {plan.parameters['warmup_s']:g} s, nothing falls after that")
+        self._note(f"design: {plan.design.text()}")
         return plan
 
 

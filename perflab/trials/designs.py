@@ -67,7 +67,7 @@ class Rounds:
     """Rounds in which every treatment has a window, one after the other; ``warm`` are not counted.
 
     A window lasts ``slice_ms``; the first ``settle_ms`` are discarded. In the gap before each
-    window, requests in flight end, one service is paused and the next resumed.
+    window requests in flight end, and a service that would disturb others is paused or resumed.
     """
 
     treatments: tuple[str, ...]
@@ -131,12 +131,14 @@ class Rounds:
 class Design(FrozenModel):
     """How the trials of a block share its time.
 
-    ``slice_ms`` is the length of a window. ``auto``, and slices without a length, are settled when
-    services run (:mod:`perflab.trials.choosing`); ``why`` then gives the reason.
+    ``slice_ms`` is the length of a window. ``paused`` names the treatments whose own services are
+    paused while others have their turn. ``auto``, a length and the pauses are settled when services
+    run (:mod:`perflab.trials.choosing`); ``why`` then gives the reason.
     """
 
     kind: Kind = "trials"
     slice_ms: float | None = Field(default=None, ge=20, le=LONGEST_MS)
+    paused: tuple[str, ...] | None = None
     why: str = ""
 
     @property
@@ -147,7 +149,8 @@ class Design(FrozenModel):
     @property
     def is_settled(self) -> bool:
         """Whether nothing is left to choose."""
-        return self.kind == "trials" or (self.shares_time and self.slice_ms is not None)
+        is_whole = self.slice_ms is not None and self.paused is not None
+        return self.kind == "trials" or (self.shares_time and is_whole)
 
     def recorded(self) -> DesignRecord | None:
         """Return the design for the record of a run; None while it is not settled."""
@@ -156,7 +159,8 @@ class Design(FrozenModel):
     def text(self) -> str:
         """Return the design in words: ``slices of 50 ms (why)``."""
         length = f" of {self.slice_ms:g} ms" if self.shares_time and self.slice_ms else ""
-        return f"{self.kind}{length}" + (f" ({self.why})" if self.why else "")
+        paused = f", {', '.join(self.paused)} paused between its turns" if self.paused else ""
+        return f"{self.kind}{length}{paused}" + (f" ({self.why})" if self.why else "")
 
     def rounds(self, loads: Mapping[str, Workload], seed: int, block: int) -> Rounds:
         """Return the rounds of one block: those of the warm-up, then as many as the loads need.
@@ -224,16 +228,20 @@ def take_turns(
     start_ns: int,
     is_over: Callable[[], bool] = lambda: False,
 ) -> TurnsTaken:
-    """Keep only the services awake whose turn it is; return when all turns are over.
+    """Pause the given services while it is not their turn; return when all turns are over.
 
-    Late in the gap after a window its services are paused and the next are resumed: until then
-    requests in flight can end. At the end all services are awake.
+    Without any, no turn can be late, and this returns at once. Late in the gap after a window its
+    services are paused and the next are resumed: until then requests in flight can end. At the end
+    all services are awake.
 
-    ``services`` are by treatment those that it alone has: shared ones are never paused.
-    ``start_ns`` is the planned start of the loads (CLOCK_MONOTONIC); ``is_over`` tells whether they
-    have ended before their time.
+    ``services`` are by treatment those that are to be paused. ``start_ns`` is the planned start of
+    the loads (CLOCK_MONOTONIC); ``is_over`` tells whether they have ended before their time.
     """
     turns = rounds.turns()
+    if not any(services.values()):
+        in_time = [(turn.round, turn.treatment, 0) for turn in turns]
+        never = np.zeros((0, 2), dtype=np.int64)
+        return TurnsTaken(_turn_table(in_time), dict.fromkeys(rounds.treatments, never))
     accounts = {name: _Account(services[name]) for name in rounds.treatments}
     taken: list[tuple[int, str, int]] = []
     with ExitStack() as awake_afterwards:
@@ -250,12 +258,16 @@ def take_turns(
             account.pause()
             late_ns = _resume(accounts, after, start_ns) if after else 0
             taken.append((turn.round, turn.treatment, was_late_ns))
-    table = pd.DataFrame(taken, columns=["round", "treatment", "late_ns"])
-    return TurnsTaken(table, {name: account.pauses() for name, account in accounts.items()})
+    pauses = {name: account.pauses() for name, account in accounts.items()}
+    return TurnsTaken(_turn_table(taken), pauses)
+
+
+def _turn_table(taken: Sequence[tuple[int, str, int]]) -> pd.DataFrame:
+    return pd.DataFrame(taken, columns=["round", "treatment", "late_ns"])
 
 
 class _Account:
-    """A treatment's own services, and when they were paused."""
+    """The services of a treatment that are paused, and when they were."""
 
     def __init__(self, services: Sequence[Instance]) -> None:
         self._services = services

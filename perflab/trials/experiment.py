@@ -138,6 +138,11 @@ class RunParameters(Parameters):
         return Design()
 
     @property
+    def finds_warmup(self) -> bool:
+        """Whether the lab finds the warm-up; experiments that leave it open override this."""
+        return False
+
+    @property
     def until_decided(self) -> UntilDecided | None:
         """The rule by which blocks are added; None where their number is fixed."""
         if self.blocks != UNTIL_DECIDED:
@@ -306,6 +311,7 @@ class Experiment:
                 blocks=blocks,
                 until_decided=parameters.until_decided,
                 fresh_blocks=parameters.fresh_blocks,
+                finds_warmup=parameters.finds_warmup,
                 design=parameters.block_design,
                 seed=parameters.seed or 0,
                 warnings=(

@@ -17,7 +17,7 @@ from perflab.instruments import STANDARD
 from perflab.instruments.instrument import NamedInstrument, kind_of
 from perflab.load.clients.library_client import out_of_reach
 from perflab.load.clients.targets import refuse_foreign
-from perflab.load.workload import OpenLoop, Workload
+from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.parameters import FrozenModel, did_you_mean
 from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided, named
 from perflab.recordings.columns import TURN_COLUMNS, TURNS, declared_schema
@@ -72,7 +72,8 @@ class RunPlan(FrozenModel):
     ``steady`` names what the trials measure: a kind of messages, or requests. Before every
     ``fresh_blocks``-th block the services start afresh (0: never). ``design`` says how the trials
     of a block share its time, or is settled when services run. With ``until_decided`` the run ends
-    as soon as everything is decided, after ``blocks`` at most.
+    as soon as everything is decided, after ``blocks`` at most. With ``finds_warmup`` the warm-up of
+    all loads is found when services run.
     """
 
     experiment: str
@@ -87,6 +88,7 @@ class RunPlan(FrozenModel):
     until_decided: UntilDecided | None = None
     seed: int
     fresh_blocks: int = 0
+    finds_warmup: bool = False
     design: Design = Design()
     warnings: tuple[Remark, ...] = ()
     responses: tuple[Response, ...] = COMMON
@@ -98,6 +100,25 @@ class RunPlan(FrozenModel):
         if design.shares_time:
             treatments = tuple(map(_alone, treatments))
         return self.model_copy(update={"design": design, "treatments": treatments})
+
+    def warmed(self, warmup_s: float, remarks: Sequence[Remark]) -> RunPlan:
+        """Return the plan with the warm-up that was found, which its parameters record."""
+        treatments = tuple(
+            item.model_copy(update={"workload": with_warmup(item.workload, warmup_s)})
+            for item in self.treatments
+        )
+        update = {
+            "treatments": treatments,
+            "finds_warmup": False,
+            "parameters": {**self.parameters, "warmup_s": warmup_s},
+            "warnings": (*self.warnings, *remarks),
+        }
+        return self.model_copy(update=update)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left open that is found out when services run."""
+        return self.design.is_settled and not self.finds_warmup
 
     def seeded(self, seed: int) -> RunPlan:
         """Return the plan with another seed, which is recorded among its parameters."""
@@ -148,6 +169,21 @@ class RunPlan(FrozenModel):
     def order(self) -> list[list[str]]:
         """Return the order of the treatments in every block (:func:`mirrored_orders`)."""
         return mirrored_orders([item.name for item in self.treatments], self.seed, self.blocks)
+
+
+def with_warmup(workload: Workload, warmup_s: float) -> Workload:
+    """Return a load with another warm-up; what counts stays as long."""
+    arrivals = workload.arrivals
+    if isinstance(arrivals, OpenLoop):
+        (stage,) = arrivals.stages
+        longer_s = warmup_s - arrivals.warmup_s
+        stages = (stage.model_copy(update={"duration_s": stage.duration_s + longer_s}),)
+        changed: dict[str, Any] = {"stages": stages}
+    else:
+        assert isinstance(arrivals, ClosedLoop)
+        changed = {"max_duration_s": warmup_s + arrivals.duration_s}
+    arrivals = arrivals.model_copy(update={**changed, "warmup_s": warmup_s})
+    return workload.model_copy(update={"arrivals": arrivals})
 
 
 def _alone(treatment: Treatment) -> Treatment:

@@ -13,7 +13,7 @@ from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
 from perflab.load.workload.schedule import planned_count
-from perflab.recordings import Run, RunWriter, UntilDecided
+from perflab.recordings import Remark, Run, RunWriter, UntilDecided
 from perflab.stacks.backend import go_on
 from perflab.statistics.in_words import counted
 from perflab.trials import summary
@@ -31,6 +31,10 @@ Emit = Callable[[Event], None]
 Todo = tuple[int, int, str]
 
 
+class _FailedInPause(Exception):
+    """Requests of a treatment failed while another was paused; its text is an example."""
+
+
 class Session:
     """Runs the remaining blocks of a plan and commits every trial when it ends.
 
@@ -46,13 +50,40 @@ class Session:
         self._began_s, self._measured_trials = time.monotonic(), 0
         self._start = self._committed()
 
-    def run(self, blocks: Sequence[int], attempt: int = 0) -> None:
-        """Measure every trial of the blocks; ``attempt`` counts earlier ones of the first block.
+    def run(self, attempts: Mapping[int, int]) -> None:
+        """Measure every trial of the blocks, each with the number of its earlier attempts.
+
+        Where a pause of one treatment may have made another fail, all is measured anew without.
 
         Raises RunInterrupted; StackError, where services failed after the most restarts; and
         WrongAnswer, where a variant gives another answer than was declared.
         """
-        order = self._plan.order()
+        try:
+            self._run(attempts)
+        except _FailedInPause as failed:
+            self._run(self._without_pauses(str(failed)))
+
+    def _without_pauses(self, example: str) -> dict[int, int]:
+        """Let nobody be paused from now on; return all blocks, with their attempts so far."""
+        text = (
+            f"requests of one side failed while another was paused ({example}): it was measured "
+            "anew from the first block, with all services awake"
+        )
+        remark = Remark(code="turns.anew", text=text)
+        self._plan = self._plan.settled(self._plan.design.model_copy(update={"paused": ()}))
+        trials = Run(self._writer.path).trials()
+        self._writer.supersede(trials["trial_id"])
+        self._writer.update(
+            design=self._plan.design.recorded(),
+            warnings=[*self._writer.record.warnings, remark],
+        )
+        self._emit(Note(text=text))
+        self._restart()
+        attempts = (trials.groupby("block")["attempt"].max() + 1).to_dict()
+        return {block: int(attempts.get(block, 0)) for block in range(self._plan.blocks)}
+
+    def _run(self, attempts: Mapping[int, int]) -> None:
+        order, blocks = self._plan.order(), list(attempts)
         todo = [
             (block, position, name)
             for block in blocks
@@ -68,7 +99,7 @@ class Session:
             if done and not position and every and block % every == 0:
                 self._restart()
             self._announce(done, todo, step)
-            measured = self._measure(step, attempt if block == blocks[0] else 0)
+            measured = self._measure(step, attempts[block])
             self._measured_trials += len(step)
             for (_, _, name), tables in zip(step, measured, strict=True):
                 tables.row[START] = self._start
@@ -80,6 +111,8 @@ class Session:
                     self._announce(done, todo, todo[done : done + 1])
                 done += 1
                 self._tell(tables.row, self._left_s(len(todo) - done))
+            if examples := list(filter(None, (tables.failed_in_pause for tables in measured))):
+                raise _FailedInPause(examples[0])
             spoilt = [tables for tables in measured if not tables.services_whole]
             if spoilt and done < len(todo):
                 self._mend(spoilt[0])
@@ -132,7 +165,8 @@ class Session:
             return [measure(self._bench, first, identities[first.name])]
         loads = {item.name: item.workload for item in treatments}
         rounds = self._plan.design.rounds(loads, self._plan.seed, step[0][0])
-        return measure_block(self._benches(treatments), treatments, rounds, identities)
+        benches, paused = self._benches(treatments), self._plan.design.paused or ()
+        return measure_block(benches, treatments, rounds, identities, paused)
 
     def _benches(self, treatments: Sequence[Treatment]) -> dict[str, Bench]:
         """Return a bench with a generator per treatment; only the first shows live numbers."""

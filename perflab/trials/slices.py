@@ -1,7 +1,8 @@
 """A block whose trials share its time: all loads run at once, each in windows of its own.
 
-Services and a load worker of every treatment are resident, and only one treatment's services are
-awake at a time. A service that treatments share is never paused, and no trial records its CPU.
+Services and a load worker of every treatment are resident. Those that would disturb others are
+paused while it is not their turn (:mod:`perflab.trials.choosing`). A service that treatments share
+is never paused, and no trial records its CPU.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -67,11 +68,13 @@ def measure_block(
     treatments: Sequence[Treatment],
     rounds: Rounds,
     identities: Mapping[str, dict[str, Any]],
+    paused: Collection[str] = (),
 ) -> list[TrialTables]:
     """Measure the trials of a block together; return their tables in the order of treatments.
 
     Where one trial fails, all fail: the others ran under wrong conditions. Every treatment has a
-    bench with its own generator, and columns (``identities``) that identify the trial.
+    bench with its own generator, and columns (``identities``) that identify the trial. Those that
+    are ``paused`` have their own services awake in their turns only.
     """
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     parts = [
@@ -84,7 +87,7 @@ def measure_block(
     ]
     residents = parts[0].bench.residents
     try:
-        return _measured(parts, rounds, residents)
+        return _measured(parts, rounds, residents, paused)
     except (InstrumentFailed, StackError, LoadError) as error:
         for part in parts:
             part.bench.generator.close()
@@ -94,13 +97,15 @@ def measure_block(
         ]
 
 
-def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> list[TrialTables]:
+def _measured(
+    parts: Sequence[_Part], rounds: Rounds, residents: Residents, paused: Collection[str]
+) -> list[TrialTables]:
     for part in parts:
         prepare(part.bench, part.treatment, part.so_far)
-    residents.wake()
     began_ns, stolen_ns = time.monotonic_ns(), steal_ns()
     services = services_of_each(residents, rounds.treatments)
-    taken = _sent(parts, rounds, services)
+    to_pause = {name: own if name in paused else [] for name, own in services.items()}
+    taken = _sent(parts, rounds, to_pause)
     late = late_rounds(taken.table, rounds)
     steal_share = (steal_ns() - stolen_ns) / (time.monotonic_ns() - began_ns)
     for part in parts:
@@ -186,18 +191,33 @@ def _tables(
     load = replace(load, result=replace(result, pauses=pauses))
     turns = taken.table[taken.table["treatment"] == name]
     table = turn_table(window_table(load.result), turns)
-    # Each treatment rests at other times, so the CPU of paused services has no single number.
-    shares = {"paused_cpu_share": float("nan"), "steal_share": steal_share}
+    # Each treatment rests at other times, so the CPU of idle services has no single number.
+    shares = {"idle_cpu_share": float("nan"), "steal_share": steal_share}
     reasons, warnings = judged_turns(table, late, rounds, times_of(load.result).paused_share)
     tables = judged(
         part.row, part.treatment, part.so_far, load, meters, shares, [*losses, *reasons]
     )
     tables.row["warnings"] = [*tables.row["warnings"], *warnings]
     tables.others[TURNS] = table
+    example = ""
     if tables.requests is not None:
+        example = failed_in_pause(tables.requests, list(taken.pauses.values()))
         tables.requests = told_apart(tables.requests, pauses)
     # Late turns are the machine's fault: they leave the services whole.
-    return replace(tables, services_whole=not losses)
+    return replace(tables, services_whole=not losses, failed_in_pause=example)
+
+
+def failed_in_pause(requests: pd.DataFrame, pauses: Iterable[np.ndarray]) -> str:
+    """Return the error of a request that failed while a service was paused; else nothing.
+
+    The paused service may hold what the request needs, whichever side it belongs to.
+    """
+    failed = requests[(requests["error"] != "") & (requests["done_ns"] > 0)]
+    for spans in filter(len, pauses):
+        met = time_within(failed["planned_ns"].to_numpy(), failed["done_ns"].to_numpy(), spans) > 0
+        if met.any():
+            return str(failed["error"][met].iloc[0])
+    return ""
 
 
 def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:

@@ -35,7 +35,7 @@ from perflab.trials.plan import Treatment
 
 
 def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, float]]:
-    """Return a function that gives ``paused_cpu_share`` and ``steal_share`` since this call.
+    """Return a function that gives ``idle_cpu_share`` and ``steal_share`` since this call.
 
     1.0 is one core.
     """
@@ -46,7 +46,7 @@ def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, f
         wall_ns = time.monotonic_ns() - began_ns
         idle_ns = cpu_of_idle(residents, treatment) - before_ns
         stolen = (steal_ns() - stolen_ns) / wall_ns
-        return {"paused_cpu_share": idle_ns / wall_ns, "steal_share": stolen}
+        return {"idle_cpu_share": idle_ns / wall_ns, "steal_share": stolen}
 
     return shares
 

@@ -34,7 +34,7 @@ from perflab.trials import summary
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import GuardedLook, OnTime, others_cpu
 
-MAX_PAUSED_CPU_SHARE = 0.01
+MAX_IDLE_CPU_SHARE = 0.01
 # A dead service answers nothing: requests in flight need not wait for their timeout.
 GIVE_UP_S = 3.0
 CLIENT, LAB = "client", "lab"
@@ -45,7 +45,8 @@ class TrialTables:
     """The row and the tables of one trial (None: no such table).
 
     ``others`` are the tables besides requests and samples, by name; ``services_whole`` says whether
-    the next trial can use the services as they are.
+    the next trial can use the services as they are. ``failed_in_pause`` is an example of the
+    requests that failed while services of another treatment were paused.
     """
 
     row: dict[str, Any]
@@ -53,6 +54,7 @@ class TrialTables:
     samples: pd.DataFrame | None = None
     others: dict[str, pd.DataFrame] = field(default_factory=dict)
     services_whole: bool = True
+    failed_in_pause: str = ""
 
 
 @dataclass
@@ -258,12 +260,12 @@ def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:
 
 
 def _disturbances(shares: Mapping[str, float]) -> list[Remark]:
-    """Return a remark where services that should have rested used CPU."""
-    share = shares["paused_cpu_share"]
-    if math.isnan(share) or share <= MAX_PAUSED_CPU_SHARE:
+    """Return a remark where services that nobody asked used CPU."""
+    share = shares["idle_cpu_share"]
+    if math.isnan(share) or share <= MAX_IDLE_CPU_SHARE:
         return []
-    text = f"paused services used {as_share(share, 1)} of a core"
-    return [Remark(code="stack.paused_cpu", text=text)]
+    text = f"services that got no load used {as_share(share, 1)} of a core meanwhile"
+    return [Remark(code="stack.idle_cpu", text=text)]
 
 
 def _add_columns(row: dict[str, Any], observation: Observation) -> None:

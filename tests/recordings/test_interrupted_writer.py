@@ -145,8 +145,9 @@ def test_a_full_disk_keeps_the_trials_before_it_and_the_run_goes_on(
 
     ballast.unlink()
     writer = RunWriter.reopen(writer.path)
-    blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
-    assert (blocks[0], attempt, superseded) == (committed, 0, [])
+    attempts, superseded = remaining_blocks(writer.record, writer.path)
+    blocks = list(attempts)
+    assert (blocks[0], set(attempts.values()), superseded) == (committed, {0}, [])
     with pytest.raises(RecordingError, match=FULL):
         commit(writer, blocks)
     run = Run(writer.path)

@@ -25,7 +25,7 @@ def ids(*names: str) -> list[str]:
 
 
 def test_a_complete_run_has_nothing_left_failed_trials_included(complete) -> None:
-    assert remaining_blocks(complete.record, complete.path) == ([], 0, [])
+    assert remaining_blocks(complete.record, complete.path) == ({}, [])
 
 
 def test_the_broken_block_is_done_again_whole(complete) -> None:
@@ -48,8 +48,8 @@ def test_a_damaged_trial_leaves_its_block_to_do_and_its_id_taken(complete) -> No
 def test_what_is_on_disk_decides(tmp_path) -> None:
     run = write_run(tmp_path, blocks=3, requests=40)
     shutil.rmtree(run.path / "trials" / "b002-p01-a0")
-    blocks, attempt, superseded = remaining_blocks(run.record, run.path)
-    assert (blocks, attempt, superseded) == ([2], 1, ["b002-p00-a0"])
+    attempts, superseded = remaining_blocks(run.record, run.path)
+    assert (attempts, superseded) == ({2: 1}, ["b002-p00-a0"])
     writer = RunWriter.reopen(run.path)
     writer.supersede(superseded)
     assert len(Run(run.path).valid_trials()) == 4

@@ -375,7 +375,7 @@ class PlantedTrial:
             "client_cpu_us_per_request": 90.0,
             "littles_law_ratio": 1.0,
             "server_count": count if self._database else -1,
-            "paused_cpu_share": 0.0,
+            "idle_cpu_share": 0.0,
             "steal_share": 0.0,
             "cpu_probe_before_ms": 5.0,
             "cpu_probe_after_ms": 5.0,

@@ -64,7 +64,7 @@ class Residents:
     """The node ``echo`` of every treatment, and one service that no treatment uses."""
 
     notes: list[str] = field(default_factory=list)
-    paused_cpu: float = 0.0
+    idle_cpu: float = 0.0
     counted: int = -1
     lose: Mapping[str, str] = field(default_factory=dict)
     dies: Exception | None = None
@@ -73,7 +73,7 @@ class Residents:
 
     def __post_init__(self) -> None:
         self.reported: dict[str, dict[str, dict[str, Any]]] = {}
-        self._echo, self._idle = Instance(0.1), Instance(self.paused_cpu)
+        self._echo, self._idle = Instance(0.1), Instance(self.idle_cpu)
 
     def activate(self, name: str) -> None:
         self.notes.append(f"activate {name}")
@@ -218,7 +218,8 @@ class Told:
 
     def go(self, *blocks: int, attempt: int = 0) -> Run:
         session = Session(self.plan, self.writer, self.bench, self.events.append)
-        session.run(blocks or range(self.plan.blocks), attempt)
+        chosen = blocks or range(self.plan.blocks)
+        session.run({block: attempt if block == chosen[0] else 0 for block in chosen})
         return Run(self.writer.path)
 
     def of(self, kind: type[AnyEvent]) -> list[AnyEvent]:

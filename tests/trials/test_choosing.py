@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import math
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from perflab import systems
 from perflab.errors import LoadError, ParameterError
+from perflab.host.meters import ProcessTreeMeter
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
-from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms, refuse_busy_client
+from perflab.stacks.shared_resources import held_by
+from perflab.trials.choosing import (
+    Pace,
+    chosen,
+    needed_slice_ms,
+    refuse_busy_client,
+    settle,
+    to_pause,
+)
 from perflab.trials.designs import Design
+from tests.support.children import SLEEPS, child
 from tests.trials.fakes import Residents, bench, plan
 
 AUTO = Design(kind="auto")
@@ -72,7 +85,8 @@ def test_after_the_choice_services_are_as_fresh_as_in_every_block(
 ) -> None:
     residents = Residents()
     open_plan = plan(design=AUTO, fresh_blocks=fresh_blocks)
-    assert choose(bench(tmp_path, residents), open_plan, "process").kind == "trials"
+    settled = settle(bench(tmp_path, residents), open_plan, "process")
+    assert settled.design.kind == "trials"
     assert residents.notes.count("start") == fresh_blocks
 
 
@@ -82,4 +96,39 @@ def test_custom_services_leave_the_design_open_and_a_length_needs_slices() -> No
     values: dict[str, Any] = {"slice_ms": 100}
     with pytest.raises(ParameterError, match="slice_ms = 100 needs design = slices"):
         custom.check(values)
-    assert custom.plan(custom.check({**values, "design": "slices"})).design.slice_ms == 100
+    sliced = custom.plan(custom.check({**values, "design": "slices"}))
+    assert sliced.design.slice_ms == 100
+    # Who is paused is found out when services run.
+    assert not sliced.design.is_settled
+
+
+class Two(Residents):
+    """Two processes that work for a fifth of the time, each the service of a treatment."""
+
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        super().__init__()
+        self.pids = pids
+
+    def active(self, name: str) -> Any:
+        meter = ProcessTreeMeter(self.pids[name])
+        return {"echo": SimpleNamespace(meter=lambda: meter)}
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_busy_service_is_paused_unless_it_shares_a_file_with_another(
+    tmp_path: Path, shares: bool
+) -> None:
+    file = "orders" if shares else "orders-' + str(os.getpid()) + '"
+    works = "\nprint(flush=True)\nwhile True:\n    end = time.thread_time() + 0.02\n"
+    works += "    while time.thread_time() < end: pass\n    time.sleep(0.08)"
+    opens = f"import os, time; f = open('{tmp_path}/{file}', 'a')"
+    quiet = {"stderr": subprocess.DEVNULL}
+    with child(opens + works, **quiet) as a, child(opens + "\n" + SLEEPS, **quiet) as b:
+        pids = {"a": a.pid, "b": b.pid}
+        held = {name: held_by([pid]) for name, pid in pids.items()}
+        of_bench = bench(tmp_path, Two(pids))
+        of_bench.tell = (told := list[str]()).append
+        assert to_pause(of_bench, plan(), held) == (() if shares else ("a",))
+    (sentence,) = told
+    assert "of a core while nobody asks" in sentence
+    assert ("it is not paused, because it shares" in sentence) == shares

@@ -18,9 +18,15 @@ from perflab.instruments import STANDARD, Requests
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.load.workload.windows import COUNTED, END, instants_of
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from perflab.trials.designs import Design, Rounds, TurnsTaken
+from perflab.trials.designs import Design, Rounds, TurnsTaken, take_turns
 from perflab.trials.plan import RunPlan, Treatment, obstacles
-from perflab.trials.slices import judged_turns, measure_block, told_apart, turn_table
+from perflab.trials.slices import (
+    failed_in_pause,
+    judged_turns,
+    measure_block,
+    told_apart,
+    turn_table,
+)
 from perflab.trials.summary import identity_columns
 from tests.load.planted import BEGIN_NS
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
@@ -188,9 +194,6 @@ class Two(Residents):
     def active(self, name: str) -> dict[str, Instance]:
         return {"echo": self.own[name], "shared": self.both}
 
-    def wake(self) -> None:
-        self.notes.append("wake")
-
 
 @pytest.mark.parametrize(("late", "paused"), [(0, False), (1, False), (99, False), (0, True)])
 def test_rounds_with_a_late_turn_count_on_no_side_and_the_services_stay_as_they_are(
@@ -236,8 +239,23 @@ def test_rounds_with_a_late_turn_count_on_no_side_and_the_services_stay_as_they_
     counting = rounds.rounds - (late == 1)
     assert all(len(trial.others[TURNS]) == counting for trial in trials.values())
     assert all("window" not in trial.requests for trial in trials.values())
-    assert math.isnan(trials["a"].row["paused_cpu_share"])
-    # Activating one treatment pauses the others: all are awake before the first turn.
-    assert two.notes[-1 - two.notes[::-1].index("activate b") :].count("wake") == 1
+    assert math.isnan(trials["a"].row["idle_cpu_share"])
     # The shared fake has no method to pause it, so nobody has.
     assert [math.isnan(trial.row["cpu_share_shared"]) for trial in trials.values()] == [True, True]
+
+
+def test_only_a_request_that_failed_while_a_service_was_paused_is_found() -> None:
+    requests = pd.DataFrame(
+        {"planned_ns": [10, 10, 60], "done_ns": [35, 45, 70], "error": ["early", "", "late"]}
+    )
+    pauses = np.array([[40, 55]])
+    assert failed_in_pause(requests, [pauses]) == ""
+    assert failed_in_pause(requests, [np.zeros((0, 2), dtype=np.int64), pauses + 20]) == "late"
+    assert failed_in_pause(requests, [pauses - 20]) == "early"
+
+
+def test_where_nobody_is_paused_no_turn_is_late_and_nothing_waits() -> None:
+    turns = take_turns(ROUNDS, {"a": [], "b": []}, start_ns=0)
+    assert len(turns.table) == 100
+    assert not turns.table["late_ns"].any()
+    assert [len(spans) for spans in turns.pauses.values()] == [0, 0]

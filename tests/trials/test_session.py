@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,17 @@ import pytest
 
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.host.placing import placement
-from perflab.load.workload import Workload
+from perflab.load.workload import ClosedLoop, Workload
 from perflab.recordings import Contrast, Run, RunRecord, UntilDecided, check_same
 from perflab.recordings.published_results import Direction
 from perflab.stacks.spec import load_service
 from perflab.statistics.interim_analysis import PlannedLook, planned
 from perflab.systems import names
 from perflab.trials.conductor import new_record
+from perflab.trials.designs import Design
 from perflab.trials.progress import Note, TrialBegun, TrialDone
 from perflab.trials.summary import treatment_records
+from perflab.trials.trial import TrialTables
 from tests.systems.planned import plan_of
 from tests.trials.fakes import BACKEND, REQUESTS, Residents, Told, plan
 
@@ -236,3 +239,43 @@ def test_an_incomplete_block_is_measured_before_the_next_interim_analysis(
     record = session.go(2, 7, attempt=1).record
     assert session.measured() == [3, 8]
     assert record.blocks == 8
+
+
+def test_where_a_request_fails_in_a_pause_all_is_measured_anew_with_nobody_paused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = Design(kind="slices", slice_ms=50, paused=("a",))
+    treatments = tuple(
+        item.model_copy(
+            update={
+                "instruments": (),
+                "workload": item.workload.model_copy(
+                    update={"arrivals": ClosedLoop(users=5, duration_s=0.2)}
+                ),
+            }
+        )
+        for item in plan().treatments
+    )
+    session = Told(tmp_path, of=plan(design=design).model_copy(update={"treatments": treatments}))
+    session.bench.company = dict.fromkeys("ab", session.bench.generator)
+    asked: list[Sequence[str]] = []
+
+    def measured(
+        _benches: object, of_block: Any, _rounds: object, identities: Any, paused: Sequence[str]
+    ) -> list[TrialTables]:
+        asked.append(paused)
+        # The second block fails as long as a service is paused.
+        met = "status 500" if paused and len(asked) == 2 else ""
+        rows = [{**identities[item.name], "state": "failed", "reasons": []} for item in of_block]
+        return [TrialTables(row, failed_in_pause=met) for row in rows]
+
+    monkeypatch.setattr("perflab.trials.session.measure_block", measured)
+    run = session.go()
+    assert asked == [("a",), ("a",), (), ()]
+    assert run.current_trials()["attempt"].tolist() == [1] * 4
+    assert run.trials()["superseded"].sum() == 4
+    (remark,) = (item for item in run.record.warnings if item.code == "turns.anew")
+    assert "failed while another was paused (status 500)" in remark.text
+    assert run.record.design is not None
+    assert run.record.design.paused == []
+    assert session.residents.notes.count("start") >= 1

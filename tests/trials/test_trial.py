@@ -114,15 +114,15 @@ def test_an_open_loop_whose_queue_grows_is_not_used_and_says_so_once(
 
 
 @pytest.mark.parametrize(("share", "is_told"), [(0.003, False), (0.03, True)])
-def test_paused_services_that_use_more_than_a_hundredth_of_a_core_are_told(
+def test_services_without_load_that_use_more_than_a_hundredth_of_a_core_are_told(
     tmp_path: Path, share: float, is_told: bool
 ) -> None:
-    trial = measured(tmp_path, Residents(paused_cpu=share), takes_s=0.3)
+    trial = measured(tmp_path, Residents(idle_cpu=share), takes_s=0.3)
     assert trial.row["state"] == "valid"
-    assert trial.row["paused_cpu_share"] == pytest.approx(share, rel=0.6)
-    texts = [item.text for item in trial.row["warnings"] if item.code == "stack.paused_cpu"]
+    assert trial.row["idle_cpu_share"] == pytest.approx(share, rel=0.6)
+    texts = [item.text for item in trial.row["warnings"] if item.code == "stack.idle_cpu"]
     assert len(texts) == is_told
-    assert all(text.startswith("paused services used ") for text in texts)
+    assert all(text.startswith("services that got no load used ") for text in texts)
 
 
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(

@@ -16,6 +16,7 @@ from perflab.paths import services_dir
 from perflab.stacks.process_backend import BACKENDS
 from perflab.systems.custom.variants import Variant, all_variants, holds, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
+from perflab.trials.warming import LEAST_S
 
 USERS = 4
 # So many trials of a side may be lost.
@@ -91,8 +92,13 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     duration_s: float = Field(
         default=2.0, ge=0.1, le=3600, description="seconds of each trial that count"
     )
-    warmup_s: float = Field(
-        default=1.0, ge=0, le=3600, description="seconds before them, recorded apart"
+    # The base has a number, which here may be left open.
+    warmup_s: float | None = Field(  # type: ignore[assignment]
+        default=None,
+        ge=0,
+        le=3600,
+        description="seconds before them, recorded apart; none: until response times and CPU per "
+        "request stop falling, 1 to 20 s, the same for all",
     )
     timeout_s: float = Field(
         default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
@@ -132,6 +138,11 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
             return {}
         needed = fewest_blocks_of_pairs(len(variants) - 1) + SPARE_BLOCKS
         return {"blocks": max(int(self.blocks), needed)}
+
+    @property
+    def finds_warmup(self) -> bool:
+        """Whether the lab finds the warm-up."""
+        return self.warmup_s is None
 
     @property
     def parsed_variants(self) -> tuple[Variant, ...]:
@@ -199,6 +210,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
 
     def workload(self, node: str) -> Workload:
         """Return the load of every variant."""
-        words = self.words(self.path)
+        given = self if not self.finds_warmup else self.model_copy(update={"warmup_s": LEAST_S})
+        words = given.words(self.path)
         words["request"]["node"] = node
         return Workload.model_validate(words)

@@ -1,0 +1,63 @@
+"""Whether services still warmed up while they were measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.decision import MARGIN
+from perflab.errors import RowsMissing
+from perflab.recordings import Run
+from perflab.statistics.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
+
+# The remark of a run whose services were not warm after the longest warm-up.
+UNFINISHED = "warmup.unfinished"
+PARTS = 3
+
+
+def still_warming(run: Run) -> list[str]:
+    """Return a sentence for each treatment whose trials became faster while they were measured.
+
+    In each valid trial the mean response time of the last third of the measured successes is held
+    against that of the first. It must certainly have fallen by more than the margin of "no
+    difference" over the blocks: the whole 95% interval of the mean log ratio lies beyond it.
+    With fewer than six blocks nothing is certain. Then, what the lab noted while it looked for the
+    warm-up is told.
+    """
+    try:
+        requests = run.requests()
+    except RowsMissing:
+        return []
+    good = requests[requests["error"] == ""]
+    sentences = []
+    for treatment in run.record.treatments:
+        name = "/".join(treatment.levels.values())
+        falls = np.array([*_changes(good[good["treatment"] == treatment.name])])
+        change = mean_interval(falls, CONFIDENCE) if len(falls) >= SMALLEST_SIGNED_RANK else None
+        noted = [
+            remark.text
+            for remark in run.record.warnings
+            if remark.code == UNFINISHED and remark.text.startswith(f"{name} ")
+        ]
+        if change is not None and change.high < -math.log1p(MARGIN):
+            faster = -math.expm1(change.estimate)
+            sentences.append(
+                f"{name} is still warming up: {faster:.0%} faster at the end of its trials than at "
+                "the beginning"
+            )
+        else:
+            sentences += noted
+    return sentences
+
+
+def _changes(requests: pd.DataFrame) -> Iterator[float]:
+    """Yield the log ratio of the last third's mean to that of the first third, of each trial."""
+    for _, of_trial in requests.groupby("trial_id", observed=True):
+        in_order = of_trial.sort_values("planned_ns")
+        times_ns = (in_order["done_ns"] - in_order["planned_ns"]).to_numpy(float)
+        third = len(times_ns) // PARTS
+        if third:
+            yield math.log(times_ns[-third:].mean() / times_ns[:third].mean())

@@ -1,0 +1,79 @@
+"""The warm-up ends where nothing falls any more, and a fast plain service waits no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.trials.plan import with_warmup
+from perflab.trials.warming import FLAT, LEAST, MOST, STEP_S, Course, latest_fall, warm_after
+
+NOISE = 0.02
+
+
+def found(course: Callable[[np.ndarray], np.ndarray], seed: int, noise: float = NOISE) -> int:
+    """Return after how many windows a noisy course counts as warm; MOST if never."""
+    values = course((np.arange(MOST) + 0.5) * STEP_S)
+    values = values * np.exp(np.random.default_rng(seed).normal(0, noise, MOST))
+    ends = (warm_after(values[:count].tolist()) for count in range(1, MOST + 1))
+    return next((end for end in ends if end is not None), MOST)
+
+
+def test_a_flat_course_is_warm_after_the_least_time_in_nearly_all_cases() -> None:
+    ends = [found(np.ones_like, seed) for seed in range(200)]
+    assert np.mean([end > LEAST for end in ends]) <= 0.05
+
+
+def test_a_course_that_falls_is_warm_only_when_little_is_left() -> None:
+    ends = [found(lambda t: 1 + np.exp(-t / 1.0), seed) for seed in range(50)]
+    left = np.exp(-np.array(ends) * STEP_S / 1.0)
+    assert np.median(left) <= 0.1
+    assert left.max() <= 0.25
+
+
+def test_a_step_down_is_found_if_it_comes_before_the_flat_part_is_long_enough() -> None:
+    ends = {found(lambda t: np.where(t < 2.0, 1.5, 1.0), seed, 0.005) for seed in range(20)}
+    assert ends <= {round(2.0 / STEP_S), round(2.0 / STEP_S) + 1}
+
+
+def test_few_windows_tell_nothing_and_both_numbers_must_be_flat() -> None:
+    assert warm_after([1.0] * (LEAST + FLAT - 1)) is None
+    assert warm_after([1.0] * (LEAST + FLAT)) == LEAST
+    falls = [2.0, 1.8, 1.6, 1.4, 1.2, 1.0]
+    assert Course([1.0] * 6, falls).windows() is None
+    assert Course([1.0] * 6, [1.0] * 6).windows() == LEAST
+    # A service that runs already has no CPU time that the lab knows.
+    assert Course([1.0] * 6, [0.0] * 6).windows() == LEAST
+
+
+def test_what_has_not_stopped_falling_at_the_end_is_told_by_its_share() -> None:
+    assert latest_fall(np.exp(-np.arange(MOST) * 0.02).tolist()) == pytest.approx(0.18, abs=0.02)
+    assert latest_fall([1.0] * MOST) == 0.0
+
+
+@pytest.mark.parametrize(
+    "arrivals",
+    [
+        ClosedLoop(users=2, duration_s=3.0, warmup_s=1.0, max_duration_s=4.0),
+        OpenLoop(stages=(Stage(rate=50, duration_s=4.0),), warmup_s=1.0),
+    ],
+)
+def test_a_longer_warm_up_leaves_what_counts_as_long(arrivals: ClosedLoop | OpenLoop) -> None:
+    load = Workload(request=Request(node="echo"), arrivals=arrivals)
+    longer = with_warmup(load, 12.0).arrivals
+    assert isinstance(longer, ClosedLoop | OpenLoop)
+    assert longer.warmup_s == 12.0
+    if isinstance(longer, OpenLoop):
+        assert longer.duration_s - longer.warmup_s == 3.0
+    else:
+        assert (longer.duration_s, longer.max_duration_s) == (3.0, 15.0)
+    assert Workload.model_validate(with_warmup(load, 12.0).model_dump())
+
+
+def test_where_noise_hides_a_fall_more_windows_must_tell() -> None:
+    noisy = np.exp(np.random.default_rng(3).normal(0, 0.15, MOST)).tolist()
+    assert warm_after(noisy[: LEAST + FLAT]) is None
+    assert warm_after(noisy) == LEAST
