@@ -1,9 +1,9 @@
 """How often a trend from block to block is told where there is none, and where there is one.
 
 Two treatments are simulated that share the noise of their block, each trial with noise of its own,
-and :func:`perflab.analysis.block_trend.changes_of` says whether a trend is told. The speed of the
-machine may drift, which the CPU-speed probe sees with an error of 2%, or of 50% beside much other
-work.
+and :func:`perflab.analysis.doubts.block_trend.changes_of` says whether a trend is told. The speed
+of the machine may drift, which the CPU-speed probe sees with an error of 2%, or of 50% beside much
+other work.
 
     .venv/bin/python -m benchmarks.block_trend > benchmarks/results/block_trend.txt
 
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab.analysis.block_trend import changes_of
+from perflab.analysis.doubts.block_trend import changes_of
 
 SEED, SETS = 20_261_128, 300
 BLOCKS = (6, 8, 10, 16)

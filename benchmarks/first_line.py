@@ -23,7 +23,7 @@ import pandas as pd
 
 from benchmarks import bench
 from perflab.analysis import decision, evaluation
-from perflab.analysis.thresholds import Crossed, judged, thresholds_of
+from perflab.analysis.gates.thresholds import Crossed, judged, thresholds_of
 from perflab.recordings import Contrast, Run
 from perflab.recordings.responses import FAILURES
 from perflab.reports.duels import answer, pairs_of

@@ -10,7 +10,7 @@ import pytest
 
 import perflab
 from perflab import systems
-from perflab.cli import compare, duel, export, load, sweep
+from perflab.cli import compare, duel_status, export, load, sweep
 from perflab.paths import project_root
 from perflab.recordings import Run
 
@@ -20,8 +20,8 @@ RECORDING = DATA / "recording_0_1"
 STATUSES = {
     "perflab compare": {compare.WORSE, compare.NOT_COMPARABLE, compare.TOO_FEW_RUNS},
     "perflab duel": {
-        duel.WORSE, duel.NOT_COMPARED, duel.UNDECIDED,
-        duel.NOT_SLOWER, duel.SLOWER, duel.SKIPPED, duel.LAB_FAILED,
+        duel_status.WORSE, duel_status.NOT_JUDGED, duel_status.UNDECIDED,
+        duel_status.NOT_SLOWER, duel_status.SLOWER, duel_status.SKIPPED, duel_status.LAB_FAILED,
     },
     "perflab export --verify": {export.STALE},
     "perflab load": {load.Status.INVALID, load.Status.ALL_FAILED, load.Status.MISSED},

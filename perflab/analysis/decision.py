@@ -28,7 +28,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from perflab.analysis.bound_causes import UNKNOWN
+from perflab.analysis.doubts.bound_causes import UNKNOWN
 from perflab.statistics.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, Effect
 from perflab.statistics.families import (
     MOST_BLOCKS,
@@ -85,7 +85,7 @@ def decide(effect: Effect, corrected: Corrected | None = None, way_out: str = UN
     A difference up to ``MARGIN``, either way, does not matter (0.03: 3%); this is tested first, and
     not corrected for other claims. ``corrected`` is the claim's p-value, adjusted for the run's
     claims about the response; without it the claim is alone. ``way_out`` says what would tell more
-    where only a bound is known (:mod:`perflab.analysis.bound_causes`).
+    where only a bound is known (:mod:`perflab.analysis.doubts.bound_causes`).
     """
     x = np.array(effect.by_block)
     if len(x) < 2:

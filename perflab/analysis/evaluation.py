@@ -12,18 +12,18 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
-from perflab.analysis.block_trend import block_trend
 from perflab.analysis.blocks import ends_of, sides_of
-from perflab.analysis.bound_causes import way_out_of_bound
 from perflab.analysis.decision import Decision, decide, of_busy_machine
-from perflab.analysis.failed_requests import counts_of, has_counts, refuse_unlike
-from perflab.analysis.first_line import are_of_a_duel, corrected_over_first_line
-from perflab.analysis.memory_growth import after_equal_requests
+from perflab.analysis.doubts.block_trend import block_trend
+from perflab.analysis.doubts.bound_causes import way_out_of_bound
+from perflab.analysis.doubts.failed_requests import counts_of, has_counts, refuse_unlike
+from perflab.analysis.doubts.memory_growth import after_equal_requests
+from perflab.analysis.doubts.refused_trials import Refused, unequal
+from perflab.analysis.doubts.unseen_answers import unseen_answers
+from perflab.analysis.gates.first_line import are_of_a_duel, corrected_over_first_line
 from perflab.analysis.noise import is_loaded, noise_flags
-from perflab.analysis.refused_trials import Refused, unequal
 from perflab.analysis.scope import scope_of
 from perflab.analysis.starts import ONE_START, effect_of_run, has_one_start, starts_of
-from perflab.analysis.unseen_answers import unseen_answers
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.errors import AnalysisError
@@ -47,10 +47,10 @@ class Finding:
     """A contrast of a run with its effect (None: there is none), decision and verdict.
 
     ``p_adjusted`` is the p-value adjusted over the tested ``claims`` about the response, or of a
-    duel's first line (:mod:`perflab.analysis.first_line`); verdict and decision use it. A claim
-    whose answer the load sets is not among them, because an effect that cannot fail would lower the
-    adjusted p-values of the others. ``blocks`` are the numbers of the compared blocks, and
-    ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
+    duel's first line (:mod:`perflab.analysis.gates.first_line`); verdict and decision use it. A
+    claim whose answer the load sets is not among them, because an effect that cannot fail would
+    lower the adjusted p-values of the others. ``blocks`` are the numbers of the compared blocks,
+    and ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
     are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
     ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
@@ -59,7 +59,7 @@ class Finding:
     both sides (:mod:`perflab.analysis.blocks`). ``refused`` are the refused trials, where one side
     has more of them. ``way_out`` says what would tell more where only a bound is known, and
     ``growth`` how a memory grows that still does at the end of its loads
-    (:mod:`perflab.analysis.memory_growth`).
+    (:mod:`perflab.analysis.doubts.memory_growth`).
     """
 
     contrast: Contrast

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.block_trend import BlockTrend, block_trend
+from perflab.analysis.doubts.block_trend import BlockTrend, block_trend
 from perflab.analysis.starts import has_one_start
 from perflab.recordings import Run
 from perflab.statistics.in_words import as_share, counted, number
@@ -249,6 +250,10 @@ def doubt(run: Run) -> str:
     return "; ".join(doubts)
 
 
+# A run is a snapshot, so its samples are read once.
+_SHARES: WeakKeyDictionary[Run, float] = WeakKeyDictionary()
+
+
 def share_of_others(run: Run) -> float:
     """Return the share of the lab's cores that went to processes of others; NaN if unknown.
 
@@ -256,8 +261,12 @@ def share_of_others(run: Run) -> float:
     too coarse for one short trial. Where a load went to a service on this machine that the lab did
     not start, the CPU of this service cannot be told from that of others.
     """
-    if _has_target_here(run):
-        return math.nan
+    if run not in _SHARES:
+        _SHARES[run] = math.nan if _has_target_here(run) else _share_of_others(run)
+    return _SHARES[run]
+
+
+def _share_of_others(run: Run) -> float:
     trials = run.current_trials()
     cores = {
         core

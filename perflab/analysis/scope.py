@@ -64,8 +64,8 @@ def scope_of(
     """Return how far a verdict, or the decision if nothing is published, holds; or nothing.
 
     ``among`` is the p-value among the run's claims about the response. Where its blocks are not
-    steady (:mod:`perflab.analysis.block_trend`), the load changes what it measures, and nothing is
-    known beyond it.
+    steady (:mod:`perflab.analysis.doubts.block_trend`), the load changes what it measures, and
+    nothing is known beyond it.
     """
     is_known = contrast.scale == "ratio" and math.isfinite(effect.low) and not effect.bound
     if not is_known or effect.n < SMALLEST_N or len(drifts) != effect.n:

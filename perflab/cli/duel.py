@@ -195,7 +195,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     """Run, print the answer, save the figures; end with the status of the gate."""
     from perflab import api
     from perflab.analysis.evaluation import evaluate
-    from perflab.analysis.thresholds import judged, thresholds_of
+    from perflab.analysis.gates.thresholds import judged, thresholds_of
     from perflab.cli.repeating import repeatable
     from perflab.reports.duels import pairs_of
 
@@ -216,8 +216,8 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
 
 def _print(run: Run, pairs: list[Pair]) -> None:
     """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
+    from perflab.analysis.doubts.still_warming import still_warming
     from perflab.analysis.noise import doubt
-    from perflab.analysis.still_warming import still_warming
     from perflab.reports.duels import answer_lines, notes, other_answers, result_table
 
     console = make_console()

@@ -8,21 +8,24 @@ from perflab.errors import ParameterError
 from perflab.statistics.in_words import counted
 
 if TYPE_CHECKING:
-    from perflab.systems.custom.parameters import OwnServiceParameters
+    from perflab.trials.experiment import RunParameters
 
 
 def with_enough_blocks(
-    values: dict[str, Any], checked: OwnServiceParameters, thresholds: int, subject: str
+    values: dict[str, Any], checked: RunParameters, bounds: int, subject: str
 ) -> dict[str, Any]:
     """Return the parameters of a duel, with more blocks where its gate needs them.
 
-    ``values`` are those that were given, and ``thresholds`` are for each variant. ParameterError
-    where the given number of blocks is too small for any threshold to be crossed.
+    ``values`` are those that were given, and ``bounds`` counts the thresholds of all pairs.
+    ParameterError where the given number of blocks is too small for any of them to be crossed.
     """
-    from perflab.analysis.gate_blocks import can_fail, can_fail_at_last, fewest_blocks
-    from perflab.systems.custom.parameters import SPARE_BLOCKS
+    from perflab.analysis.gates.gate_blocks import (
+        SPARE_BLOCKS,
+        can_fail,
+        can_fail_at_last,
+        fewest_blocks,
+    )
 
-    bounds = thresholds * (len(checked.parsed_variants) - 1)
     if not bounds:
         return values
     needed, rule = fewest_blocks(bounds), checked.until_decided

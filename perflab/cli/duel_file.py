@@ -53,7 +53,8 @@ def given(
     bounds = [*checked.fail_on, *fail_on]
     if run:
         return of_run | {"resume": run}, bounds, checked.strict
-    return with_enough_blocks(of_run, checked, len(bounds), SUBJECT), bounds, checked.strict
+    of_all_pairs = len(bounds) * (len(checked.variants) - 1)
+    return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
 
 
 def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:

@@ -24,8 +24,8 @@ NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED = 0, 1, 125, 128
 
 def status_of(pairs: Sequence[Pair], strict: bool) -> int:
     """Return the status of a duel that was measured: the first that applies of 3, 4 and 5."""
-    from perflab.analysis.not_compared import is_compared
-    from perflab.analysis.thresholds import Crossed
+    from perflab.analysis.gates.not_compared import is_compared
+    from perflab.analysis.gates.thresholds import Crossed
 
     crossed = {result for pair in pairs for result in pair.gate.values()}
     if Crossed.YES in crossed:
@@ -38,7 +38,7 @@ def status_of(pairs: Sequence[Pair], strict: bool) -> int:
 def bisected(pairs: Sequence[Pair]) -> int:
     """Return the status for `git bisect run`: of thresholds if there are any, else of the mean."""
     from perflab.analysis.decision import Kind
-    from perflab.analysis.thresholds import Crossed
+    from perflab.analysis.gates.thresholds import Crossed
 
     crossed: Collection[Crossed] = [result for pair in pairs for result in pair.gate.values()]
     if crossed:

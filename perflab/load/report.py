@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from perflab.analysis.answer_classes import Checked, unseen
+from perflab.analysis.doubts.answer_classes import Checked, unseen
 from perflab.load.checks import stalls
 from perflab.load.checks.chunk_times import remarks as of_streams
 from perflab.load.checks.chunk_times import streams, times_of_chunks

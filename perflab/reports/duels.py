@@ -10,14 +10,14 @@ import pandas as pd
 
 from perflab.analysis.answers import IN_TIMES, percent, ratio_words, refused_words
 from perflab.analysis.decision import MARGIN, Kind
+from perflab.analysis.doubts.still_warming import still_warming
+from perflab.analysis.doubts.unseen_answers import unseen_answers
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import bound_text, client_words
-from perflab.analysis.first_line import VARIANT, are_of_a_duel
-from perflab.analysis.gate_blocks import fewest_blocks
-from perflab.analysis.not_compared import is_compared, why_not
-from perflab.analysis.still_warming import still_warming
-from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
-from perflab.analysis.unseen_answers import unseen_answers
+from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
+from perflab.analysis.gates.gate_blocks import fewest_blocks
+from perflab.analysis.gates.not_compared import is_compared, why_not
+from perflab.analysis.gates.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
 from perflab.reports import failures
@@ -83,7 +83,7 @@ def other_answers(run: Run) -> list[str]:
     """Return a sentence for each variant whose answers are others: under load, or than the first's.
 
     What a variant answers under load is held against all checks before the loads
-    (:func:`perflab.analysis.unseen_answers.unseen_answers`).
+    (:func:`perflab.analysis.doubts.unseen_answers.unseen_answers`).
 
     Every trial has the length and the digest of one body. Where a variant's bodies differ among
     themselves (they may hold the time), lengths that do not overlap tell it from the baseline.

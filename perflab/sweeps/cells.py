@@ -92,7 +92,7 @@ class SweepFile(_Section):
     """A sweep file as it is written."""
 
     title: str = ""
-    retries: int = Field(default=1, ge=0, le=10)
+    retries: int = Field(default=1, ge=0, le=10, strict=False)
     parameters: dict[Name, Any] = {}
     cells: list[Group] = Field(min_length=1)
 

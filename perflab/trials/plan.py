@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from perflab.analysis.first_line import are_of_a_duel, fewest_blocks
+from perflab.analysis.gates.first_line import are_of_a_duel, fewest_blocks
 from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments import STANDARD
 from perflab.instruments.instrument import NamedInstrument, kind_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from perflab.analysis.still_warming import UNFINISHED
+from perflab.analysis.doubts.still_warming import UNFINISHED
 from perflab.host.meters import ProcessTable
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.result import LoadResult

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.bound_causes import PAUSES, TIME_OUT, UNKNOWN, way_out_of_bound
 from perflab.analysis.decision import Kind, decide, of_busy_machine
+from perflab.analysis.doubts.bound_causes import PAUSES, TIME_OUT, UNKNOWN, way_out_of_bound
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import Ends, effect_of, effect_within
 from perflab.statistics.in_words import as_share

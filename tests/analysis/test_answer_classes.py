@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perflab.analysis.answer_classes import (
+from perflab.analysis.doubts.answer_classes import (
     AnswerClass,
     Answers,
     Checked,

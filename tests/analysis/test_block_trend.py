@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.block_trend import block_trend, changes_of
+from perflab.analysis.doubts.block_trend import block_trend, changes_of
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import ALSO_AT_THE_END

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from perflab.analysis.first_line import (
+from perflab.analysis.gates.first_line import (
     FAMILIES,
     are_of_a_duel,
     corrected_over_first_line,

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.thresholds import Crossed, thresholds_of
+from perflab.analysis.gates.thresholds import Crossed, thresholds_of
 from perflab.recordings import Response
 from perflab.reports.duels import BETTER, SAME, UNDECIDED, WORSE, meaning
 from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
@@ -18,7 +18,7 @@ from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
 OLD, NEW = (Planted({"variant": name}) for name in ("old", "new"))
 MEMORY = "service_memory_bytes"
 MB, KB = 1e6, 1e3
-NOISE = np.array([-0.002, -0.001, 0.0, 0.001, 0.002, 0.0005])
+NOISE = np.array([-0.002, -0.001, 0.0, 0.001, 0.002, 0.0005, -0.0005, 0.0015])
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Grown:
 
 def compared(tmp_path: Path, old: Grown, new: Grown) -> Finding:
     contrast = contrast_of(NEW, OLD, response=MEMORY, **UNPUBLISHED)
-    run = write_run(tmp_path, treatments=(OLD, NEW), contrasts=[contrast], requests=40)
+    run = write_run(tmp_path, treatments=(OLD, NEW), contrasts=[contrast], requests=40, blocks=8)
     trials, sides = run.trials(), {OLD.name: old, NEW.name: new}
     noise = 1 + trials["block"].map(pd.Series(NOISE)) * (trials["treatment"] == NEW.name)
     of = trials["treatment"].map(sides)

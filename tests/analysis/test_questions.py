@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from perflab.analysis.answers import (
@@ -16,10 +17,11 @@ from perflab.analysis.answers import (
     answers_to_claims,
     ratio_words,
 )
+from perflab.analysis.decision import decide
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.verdict import Way
 from perflab.reports.answer_page import answer_page
-from perflab.statistics.comparison import Effect
+from perflab.statistics.comparison import Blocks, Effect, effect_from
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 
 ASKS: dict[str, Any] = {"asks": "off faster?", "subject": "requests/s"}
@@ -152,12 +154,13 @@ def test_blocks_are_proposed_only_where_they_narrow_the_interval(tmp_path: Path)
     assert finding.effect.blocks is not None
     assert finding.decision is not None
     assert answer_to("so?", [finding]).blocks > 6
-    enough = replace(finding, decision=replace(finding.decision, blocks=(6, 6)))
-    assert answer_to("so?", [enough]).blocks == 6
-    # What the client may have added makes it wide.
-    blocks = replace(finding.effect.blocks, low=finding.effect.blocks.low - 1)
-    widened = replace(finding.effect, blocks=blocks)
-    assert answer_to("so?", [replace(enough, effect=widened)]).blocks == 0
+    for blocks, told in (((7, 9), 9), ((-1, -1), 0)):
+        known = replace(finding, decision=replace(finding.decision, blocks=blocks))
+        assert answer_to("so?", [known]).blocks == told
+    # What the client may have added to equal blocks makes them wide, and no block narrows that.
+    measured = np.zeros(6)
+    blocks_of_client = Blocks(measured - 1, measured, measured)
+    assert decide(effect_from(blocks_of_client, "ratio")).blocks == (-1, -1)
 
 
 def test_each_published_size_stands_with_its_own_words_where_they_differ(tmp_path: Path) -> None:

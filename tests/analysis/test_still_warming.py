@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.still_warming import UNFINISHED, still_warming
+from perflab.analysis.doubts.still_warming import UNFINISHED, still_warming
 from perflab.recordings import Remark
 
 REQUESTS = 300

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.thresholds import Crossed, judged, thresholds_of
+from perflab.analysis.gates.thresholds import Crossed, judged, thresholds_of
 from perflab.analysis.verdict import judge
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast, Response

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from perflab import api
 from perflab.analysis.evaluation import evaluate
-from perflab.analysis.thresholds import Crossed, thresholds_of
+from perflab.analysis.gates.thresholds import Crossed, thresholds_of
 from perflab.cli import app
 from perflab.cli.duel_status import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
 from perflab.errors import HostBusy, PerflabError, ServiceFailed, WrongAnswer

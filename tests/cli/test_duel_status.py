@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.thresholds import judged, thresholds_of
+from perflab.analysis.gates.thresholds import judged, thresholds_of
 from perflab.cli import duel
 from perflab.cli.duel_status import STATUSES, status_of
 from perflab.paths import project_root

@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from perflab.analysis.answer_classes import OBJECT
+from perflab.analysis.doubts.answer_classes import OBJECT
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.kept_answers import FIRST, ONE_IN, AnswerKeeper, kept_in
 from perflab.load.clients.outcome import MEASURE, WARMUP

@@ -128,7 +128,8 @@ def test_a_busy_service_is_paused_unless_it_shares_a_file_with_another(
         held = {name: held_by([pid]) for name, pid in pids.items()}
         of_bench = bench(tmp_path, Two(pids))
         of_bench.tell = (told := list[str]()).append
-        assert to_pause(of_bench, plan(), held) == (() if shares else ("a",))
+        paused, awake = to_pause(of_bench, plan(), held)
+        assert (paused, bool(awake)) == ((() if shares else ("a",)), shares)
     (sentence,) = told
     assert "of a core while nobody asks" in sentence
-    assert ("it is not paused, because it shares" in sentence) == shares
+    assert ("and is not paused because it shares" in sentence) == shares

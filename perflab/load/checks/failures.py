@@ -150,7 +150,7 @@ def stop_shown(result: LoadResult) -> dict[str, Any]:
 
 
 # Up to here times are between the ends that the failed requests leave, and a comparison asks that
-# both sides fail alike (:mod:`perflab.analysis.failed_requests`).
+# both sides fail alike (:mod:`perflab.analysis.doubts.failed_requests`).
 MAX_ERROR_SHARE = 0.05
 MIN_LASTED_SHARE = 0.99
 CLIENT_FAULTS = ("ports", "files", "machine", "script")

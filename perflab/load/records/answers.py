@@ -12,12 +12,15 @@ from operator import itemgetter
 
 import numpy as np
 
-from perflab.analysis.answer_classes import AnswerClass, Answers, class_of, example_of
+from perflab.analysis.doubts.answer_classes import AnswerClass, Answers, class_of, example_of
+from perflab.credentials import masked
 from perflab.load.clients.encodings import unpacked
 from perflab.load.clients.kept_answers import FIRST, STEP, Kept, kept_in
 from perflab.load.records.columns import template_names
 from perflab.load.records.result import LoadResult
 
+# So many bytes of a body are read for an example.
+READ = 4_000
 # Answers by the name of the request, which is empty without a script.
 ByName = Mapping[str, list[Answers]]
 
@@ -78,7 +81,10 @@ def _looked_at(kept: Kept) -> tuple[AnswerClass, str]:
         body, problem = unpacked(body, kept.encoding)
     is_packed = bool(problem or (body is None and kept.encoding))
     answer = class_of(kept.status, kept.content_type, body, kept.size, is_packed)
-    return answer, "" if body is None or is_packed else example_of(body)
+    if body is None or is_packed:
+        return answer, ""
+    # A credential that was cut off could not be found later.
+    return answer, example_of(masked(body[:READ].decode(errors="replace")))
 
 
 def _counted(rows: np.ndarray) -> Iterator[tuple[tuple[int, int, int, int], int]]:

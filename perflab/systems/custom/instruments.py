@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from perflab.analysis.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
+from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
 from perflab.credentials import masked
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.meters import ProcessTable
@@ -112,7 +112,7 @@ class RightAnswer(Instrument):
 
     Unless each answer is held against an expected body, one user then asks up to twenty times, two
     seconds long at most but three times at least. The table ``answers`` has the classes of these
-    answers and of those under load (:mod:`perflab.analysis.answer_classes`).
+    answers and of those under load (:mod:`perflab.analysis.doubts.answer_classes`).
 
     A missing answer fails only the trial, because a variant that died may run after a new start.
     ``target`` is the address of the variant, or empty if the lab started it. The columns

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from perflab.analysis.first_line import fewest_blocks_of_pairs
+from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
+from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
 from perflab.parameters import Whole
@@ -19,8 +20,6 @@ from perflab.trials.experiment import DesignParameters, RunParameters
 from perflab.trials.warming import LEAST_S
 
 USERS = 4
-# So many trials of a side may be lost.
-SPARE_BLOCKS = 1
 SERVER = "command:python3 server.py --port {port}"
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from perflab import api
-from perflab.analysis.block_trend import changes_of
+from perflab.analysis.doubts.block_trend import changes_of
 from perflab.errors import WrongAnswer
 from perflab.host import facts
 from perflab.paths import project_root, services_dir, state_dir

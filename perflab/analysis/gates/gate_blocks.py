@@ -11,6 +11,9 @@ from perflab.statistics.families import blocks_for_one, smallest_p
 from perflab.statistics.interim_analysis import ROUNDING, LooksTaken, UntilDecided
 from perflab.statistics.interim_analysis import smallest_p as smallest_p_of_looks
 
+# So many trials of a side may be lost.
+SPARE_BLOCKS = 1
+
 
 def fewest_blocks(bounds: int) -> int:
     """Return the fewest blocks with which the signed-rank test can cross one of so many bounds."""

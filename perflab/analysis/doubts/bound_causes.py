@@ -26,5 +26,5 @@ def way_out_of_bound(run: Run, contrast: Contrast, trials: pd.DataFrame) -> str:
     bounds = of_sides.get(at_least_column(contrast.response))
     if bounds is None or not contrast.response.endswith("_ms") or not bounds.notna().any():
         return UNKNOWN
-    is_cut = of_sides.loc[bounds.notna(), "censored"] > 0
-    return TIME_OUT if is_cut.any() else PAUSES
+    cut = of_sides.get("censored", pd.Series(0, index=of_sides.index))
+    return TIME_OUT if (cut[bounds.notna()] > 0).any() else PAUSES

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
-from perflab.analysis.answer_classes import (
+from perflab.analysis.doubts.answer_classes import (
     AnswerClass,
     Answers,
     Checked,

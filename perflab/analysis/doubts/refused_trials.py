@@ -49,7 +49,9 @@ def unequal(
     ``used`` are the trials that were compared, and ``effect_with`` returns the effect of others.
     """
     trials = run.current_trials()
-    trials = trials[trials["block"] < run.judged_blocks]
+    trials = trials[trials["block"] < run.judged_blocks].drop_duplicates(
+        ["block", "treatment"], keep="last"
+    )
     refused = trials[~trials["trial_id"].isin(used["trial_id"])]
     of_side = {
         "/".join(levels.values()): refused["treatment"].isin(run.record.selected(levels))

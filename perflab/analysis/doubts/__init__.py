@@ -1,0 +1,1 @@
+"""What limits an answer: failures, refused trials, other answers, growth and warming up."""
