@@ -50,9 +50,10 @@ class Finding:
     duel's first line (:mod:`perflab.analysis.gates.first_line`); verdict and decision use it. A
     claim whose answer the load sets is not among them, because an effect that cannot fail would
     lower the adjusted p-values of the others. ``blocks`` are the numbers of the compared blocks,
-    and ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
-    are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
-    ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
+    and ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its
+    treatments are valid. ``absent`` says why there is no number, or none from the blocks that were
+    left out. ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty
+    elsewhere.
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on

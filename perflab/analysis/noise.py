@@ -18,7 +18,7 @@ import pandas as pd
 
 from perflab.analysis.doubts.block_trend import BlockTrend, block_trend
 from perflab.analysis.starts import has_one_start
-from perflab.recordings import Run
+from perflab.recordings import Run, RunRecord
 from perflab.statistics.in_words import as_share, counted, number
 
 COLUMNS = ["what", "value", "flag"]
@@ -251,7 +251,7 @@ def doubt(run: Run) -> str:
 
 
 # A run is a snapshot, so its samples are read once.
-_SHARES: WeakKeyDictionary[Run, float] = WeakKeyDictionary()
+_SHARES: WeakKeyDictionary[Run, tuple[RunRecord, float]] = WeakKeyDictionary()
 
 
 def share_of_others(run: Run) -> float:
@@ -261,9 +261,11 @@ def share_of_others(run: Run) -> float:
     too coarse for one short trial. Where a load went to a service on this machine that the lab did
     not start, the CPU of this service cannot be told from that of others.
     """
-    if run not in _SHARES:
-        _SHARES[run] = math.nan if _has_target_here(run) else _share_of_others(run)
-    return _SHARES[run]
+    record, share = _SHARES.get(run, (None, math.nan))
+    if record is not run.record:
+        share = math.nan if _has_target_here(run) else _share_of_others(run)
+        _SHARES[run] = run.record, share
+    return share
 
 
 def _share_of_others(run: Run) -> float:

@@ -40,7 +40,7 @@ def is_open(finding: Finding, findings: Mapping[str, Finding]) -> bool:
         return False
     of_failures = findings[FAILURES].effect if FAILURES in findings else None
     shares, blocks = of_failures.blocks if of_failures else None, effect.blocks
-    if not isinstance(shares, BlocksOfShares) or shares.none_failed:
+    if isinstance(shares, BlocksOfShares) and shares.none_failed:
         return False
     if blocks is None or effect.bound:
         return False

@@ -21,6 +21,8 @@ ALIKE = 1.25
 # Unseen classes may make up this share of the answers, or this many times the share of the checked
 # answers that no other checked answer is like (Good and Turing: I. J. Good, Biometrika 40, 1953).
 MOST_UNSEEN, TIMES_EXPECTED = 0.01, 3.0
+# So often chance may make 1% look like more.
+CHANCE = 0.01
 # Where more of the checked answers have a key of their own, keys are data (ids, say).
 MOST_OWN = 0.05
 # An object with more keys holds data.
@@ -262,11 +264,19 @@ def _percent(share: float) -> str:
     return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
 
 
+def _is_more_than_few(unseen: float, number: float) -> bool:
+    """Return whether more than 1% of all answers are certainly of the unseen kinds."""
+    from scipy import special
+
+    more = float(special.betainc(max(unseen, 1e-9), number - unseen + 1, MOST_UNSEEN))
+    return unseen > MOST_UNSEEN * number and more <= CHANCE
+
+
 def unseen(checked: Checked, loaded: Iterable[Answers]) -> Unseen | None:
     """Return the answers under load that are like no checked one; None where they are few.
 
-    Few are 1% of the answers at most, or three times the share of the checked answers that are
-    themselves like no other checked one.
+    Few are 1% of the answers at most (an exact test at 1% allows for chance), or three times the
+    share of the checked answers that are themselves like no other checked one.
     """
     answers = [*loaded]
     number = sum(each.number for each in answers)
@@ -277,7 +287,9 @@ def unseen(checked: Checked, loaded: Iterable[Answers]) -> Unseen | None:
             numbers[words] += each.number  # type: ignore[assignment]
             examples.setdefault(words, each.example)
     share = sum(numbers.values()) / number if number else 0.0
-    if not checked.number or share <= max(MOST_UNSEEN, TIMES_EXPECTED * checked.expected):
+    if not checked.number or share <= TIMES_EXPECTED * checked.expected:
+        return None
+    if not _is_more_than_few(sum(numbers.values()), number):
         return None
     (first, most), *others = numbers.most_common()
     if not others or most >= 0.9 * sum(numbers.values()):

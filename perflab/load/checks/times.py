@@ -61,8 +61,11 @@ class Number(Bound):
 
     @property
     def at_least(self) -> float:
-        """Return the lower end, less the client's part, if there is no ``value``; else NaN."""
-        return self.without_client if math.isnan(self.value) else math.nan
+        """Return the lower end, less the client's part, if there is no ``value``; else NaN.
+
+        NaN as well where it is 0, which says nothing.
+        """
+        return (self.without_client or math.nan) if math.isnan(self.value) else math.nan
 
     @property
     def is_the_clients(self) -> bool:
