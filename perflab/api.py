@@ -68,9 +68,12 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     return asked_for(chosen, notebook_values(defaults, namespace))
 
 
-def open_run(reference: str | Path) -> Run:
-    """Return a recorded run by path, id (or its end), ``latest`` or ``latest:<experiment>``."""
-    return recordings.open_run(reference, runs_dir())
+def open_run(reference: str | Path, *, unfinished: bool = False) -> Run:
+    """Return a recorded run by path, id (or its end), ``latest`` or ``latest:<experiment>``.
+
+    With ``unfinished`` the latest is one that can be resumed.
+    """
+    return recordings.open_run(reference, runs_dir(), unfinished=unfinished)
 
 
 def runs() -> list[Run]:

@@ -170,15 +170,15 @@ def refused_words(finding: Finding) -> str:
     if refused is None:
         return ""
     if refused.effect is None:
-        return f"{refused.text}, and have no value of this"
+        return f"{refused.text}, without a value of this"
     is_ratio = finding.contrast.scale == "ratio"
     words = (
         ratio_words(refused.effect)
         if is_ratio
         else difference_words(refused.effect, finding.response.unit)
     )
-    but = f" but {refused.without} without a value" if refused.without else ""
-    return f"{refused.text}: {words} with them{but}"
+    but = f" ({refused.without} have none)" if refused.without else ""
+    return f"{refused.text}; with their values{but} {words}"
 
 
 def ratio_words(effect: Effect) -> str:

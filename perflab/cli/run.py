@@ -46,7 +46,7 @@ def command(
     values |= {"wait_s": wait} if wait else {}
     if resume:
         values["resume"] = resume
-        name = name or api.open_run(resume).record.experiment
+        name = name or api.open_run(resume, unfinished=True).record.experiment
     if not name:
         raise ParameterError(
             "perflab run", ["no experiment is named: give its name, or --resume RUN"]

@@ -38,18 +38,19 @@ def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
     return sorted(runs, key=_age)
 
 
-def open_run(reference: Path | str, root: Path | str) -> Run:
+def open_run(reference: Path | str, root: Path | str, *, unfinished: bool = False) -> Run:
     """Open a run by its id, its beginning or last part, its path, or a word for it.
 
-    "latest" and "latest:<experiment>" are the newest finished run; "reference:<experiment>" is the
-    run that ships with the lab. Ids are those of runs under ``root`` and of the reference.
+    "latest" and "latest:<experiment>" are the newest finished run, or with ``unfinished`` the
+    newest that is not finished; "reference:<experiment>" is the run that ships with the lab. Ids
+    are those of runs under ``root`` and of the reference.
 
     RunNotFound where no run, or more than one, fits the reference; the message names the nearest.
     RecordingError where the record of the run cannot be read.
     """
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):
-        return _latest(root, text.partition(":")[2])
+        return _latest(root, text.partition(":")[2], unfinished)
     if text.startswith(f"{REFERENCE}:"):
         return _shipped(text.partition(":")[2])
     if text and (Path(text) / "run.json").exists():
@@ -72,15 +73,16 @@ def _meant(text: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if text and (name.startswith(text) or name.endswith(f"-{text}"))]
 
 
-def _latest(root: Path, experiment: str) -> Run:
-    finished = [run for run in list_runs(root) if run.record.state == "finished"]
-    chosen = [run for run in finished if experiment in ("", run.record.experiment)]
+def _latest(root: Path, experiment: str, unfinished: bool) -> Run:
+    known = [run for run in list_runs(root) if (run.record.state != "finished") == unfinished]
+    chosen = [run for run in known if experiment in ("", run.record.experiment)]
     if not chosen:
-        measured = _listed(sorted({run.record.experiment for run in finished})) or "none"
+        measured = _listed(sorted({run.record.experiment for run in known})) or "none"
         subject = f" of '{experiment}'" if experiment else ""
+        what = "is unfinished (unfinished" if unfinished else "has finished (finished"
         raise RunNotFound(
-            f"no run{subject} in {root} has finished (finished ones: {measured}); 'perflab runs' "
-            "lists all, and 'perflab run' makes one"
+            f"no run{subject} in {root} {what} ones: {measured}); 'perflab runs' lists all, and "
+            "'perflab run' makes one"
         )
     return chosen[-1]
 

@@ -62,10 +62,11 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
 def existing(reference: str, experiment: str, parameter: str) -> Run:
     """Open a recorded run of an experiment; ``parameter`` is the one that holds the reference.
 
-    The word "reference" by itself is the run that ships with the lab.
+    The word "reference" by itself is the run that ships with the lab, and "latest" for ``resume``
+    is the newest run that is not finished.
     """
     word = f"{REFERENCE}:{experiment}" if reference == REFERENCE else reference
-    run = open_run(word, runs_dir())
+    run = open_run(word, runs_dir(), unfinished=parameter == "resume")
     if run.record.experiment != experiment:
         other = f"is one of experiment '{run.record.experiment}', not '{experiment}'"
         raise ParameterError(parameter, [f"run {run.run_id} {other}"])

@@ -19,7 +19,7 @@ from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
 BLOCKS = 8
 OLD, NEW = Planted({"variant": "old"}), Planted({"variant": "new"})
 BUSY = Reason(code="generator.cpu", side="client", text="the client used 97% of its cores")
-TOLD = "2 trials of new and none of old were refused: "
+TOLD = "refused: 2 trials of new, none of old; with their values "
 
 
 def refusing(
@@ -68,14 +68,14 @@ def test_the_refused_slow_trials_of_one_side_are_told_with_the_answer_that_inclu
         variant_sentences(run)[1],
     ):
         assert TOLD in told
-        assert "with them" in told
+        assert "with their values" in told
 
 
 def test_where_refused_trials_have_no_value_this_is_said(tmp_path: Path) -> None:
     finding = only(refusing(tmp_path, new=(2, 5), with_values=False))
     assert finding.refused is not None
     assert finding.refused.effect is None
-    assert "were refused, and have no value of this" in sentence(finding)
+    assert "without a value of this" in sentence(finding)
 
 
 @pytest.mark.parametrize("blocks", [(), (3,), (3, 6)])

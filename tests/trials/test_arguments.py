@@ -11,7 +11,7 @@ import pytest
 
 from perflab import api
 from perflab.cli import main
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, RunNotFound
 from perflab.systems import experiment
 from perflab.trials.arguments import asked_for, order_of
 from tests.support.synthetic import write_run
@@ -180,3 +180,17 @@ def test_the_seed_of_a_notebooks_run_is_drawn_for_every_run() -> None:
     assert first.seed != second.seed
     assert first.parameters["seed"] == first.seed
     assert first.treatments == second.treatments
+
+
+def test_the_latest_run_to_resume_is_one_that_has_not_finished(runs: Path) -> None:
+    unfinished = recorded(runs)
+    (runs / unfinished).rename(runs / f"{unfinished}-a")
+    unfinished = f"{unfinished}-a"
+    file = runs / unfinished / "run.json"
+    file.write_text(file.read_text().replace('"state": "finished"', '"state": "interrupted"'))
+    finished = write_run(runs, experiment=NAME, blocks=1, requests=60).run_id
+    for word in ("latest", f"latest:{NAME}"):
+        assert in_notebook(resume=word).resume == unfinished
+        assert api.open_run(word).run_id == finished
+    with pytest.raises(RunNotFound, match=r"is unfinished \(unfinished ones: synchronous_commit\)"):
+        in_notebook("sync_vs_async", resume="latest:sync_vs_async")

@@ -33,9 +33,9 @@ class Refused:
 
     @property
     def text(self) -> str:
-        """Return the numbers in words: ``2 trials of new and none of old were refused``."""
+        """Return the numbers in words: ``refused: 2 trials of new, none of old``."""
         refused = [(counted(n, "trial") if n else "none", of) for of, n in self.numbers.items()]
-        return f"{' and '.join(f'{n} of {of}' for n, of in refused)} were refused"
+        return f"refused: {', '.join(f'{n} of {of}' for n, of in refused)}"
 
 
 def unequal(
