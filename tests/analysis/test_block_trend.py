@@ -81,3 +81,12 @@ def test_one_treatment_alone_is_an_effect_and_no_trend() -> None:
     assert changes_of(times, speeds) == ()
     old, new = changes_of(times.assign(old=1 / RISING, new=1 / RISING), speeds)
     assert old == new < 0, "faster from block to block is a trend, too"
+
+
+def test_blocks_without_times_or_probes_do_not_hinder_an_answer(tmp_path) -> None:
+    run = run_of(tmp_path, RISING, np.ones(BLOCKS))
+    trials = run.trials()
+    trials.loc[trials["block"] == 1, "mean_ms"] = np.nan
+    trials.loc[trials["block"] == 3, "cpu_probe_before_ms"] = np.nan
+    run._trials = trials
+    assert block_trend(run) is not None

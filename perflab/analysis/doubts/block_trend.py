@@ -70,7 +70,8 @@ def block_trend(run: Run) -> BlockTrend | None:
         for name in (TIME, SPEED)
     )
     known = times.notna().all(axis=1) & (times > 0).all(axis=1)
-    changes = changes_of(times[known], speeds[known].median(axis=1))
+    # A pivot leaves out blocks without any value.
+    changes = changes_of(times[known], speeds.reindex(times.index)[known].median(axis=1))
     if not changes:
         return None
     workloads = [run.record.whole(item.name).get("workload") for item in run.record.treatments]
