@@ -9,12 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from perflab import api
-from perflab.analysis.doubts.block_trend import changes_of
 from perflab.errors import WrongAnswer
 from perflab.host import facts
 from perflab.paths import project_root, services_dir, state_dir
@@ -191,12 +188,11 @@ def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
 ) -> None:
     mark = tmp_path / "was_there"
     served = f"{sys.executable} {EXAMPLE} --port {{port}}"
-    dies_once = f"if ! test -f {mark}; then touch {mark}; exec timeout -s KILL 2.5 {served}; fi"
-    script = shlex.quote(f"{dies_once}; exec {served}")
+    # The first start is for the choice of the design, the second for the first block.
+    second = f"echo >> {mark}; if test $(wc -l < {mark}) = 2; then exec timeout -s KILL 2.5"
+    script = shlex.quote(f"{second} {served}; fi; exec {served}")
     variants = [f"old=command:{COMMAND}", f"new=command:sh -c {script}"]
-    run = api.run(
-        "custom_service", {**SMALL, "variants": variants, "design": "slices", "fresh_blocks": 0}
-    )
+    run = api.run("custom_service", {**SMALL, "variants": variants, "design": "slices"})
     trials = run.trials()
     states = trials.groupby("block")["state"].agg(set).tolist()
     assert states[0] == {"failed"}
@@ -228,11 +224,7 @@ def test_a_store_that_each_post_makes_larger_answers_more_slowly_from_block_to_b
     variants = [
         f"{name}={command_of('growing_store.py', tmp_path / name)}" for name in ("old", "new")
     ]
-    load = {"method": "POST", "body": "a note", "rate": 10, "duration_s": 1.0, "design": "trials"}
-    given = {name: SMALL[name] for name in ("warmup_s", "seed")} | load
-    run = api.run("custom_service", {**given, "blocks": 8, "variants": variants})
+    load = {"method": "POST", "body": "a note", "blocks": 4, "design": "trials"}
+    run = api.run("custom_service", {**SMALL, **load, "variants": variants})
     times = run.trials().pivot_table(index="block", columns="treatment", values="mean_ms")
-    # Beside much other work the CPU-speed probe says nothing, and the product tells no trend.
-    changes = changes_of(times, pd.Series(np.nan, index=times.index))
-    assert len(changes) == 2
-    assert min(changes) > 0
+    assert (times.iloc[-1] > 1.1 * times.iloc[0]).all()
