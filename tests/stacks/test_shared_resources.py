@@ -64,7 +64,9 @@ def test_a_server_to_which_both_are_connected_is_in_common(tmp_path: Path, kind:
         try:
             server.bind(address)
         except OSError:
-            pytest.skip(f"no {kind} here")
+            if kind != "tcp6":
+                raise
+            pytest.skip("this machine has no IPv6")
         server.listen()
         # A server's end has no name before it is accepted.
         accepted = Repeated(lambda: connections.append(server.accept()), 0.0)
