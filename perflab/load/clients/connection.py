@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from perflab.host.shortages import class_of
 from perflab.load.clients.encodings import count
 from perflab.load.clients.exchange import Exchange, size_in_words
+from perflab.load.clients.kept_answers import NAME_BITS, ONE_IN
 from perflab.load.clients.outcome import CODES, ERRORS, MEASURE
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.clients.targets import Origin
@@ -308,7 +309,15 @@ class Connection:
         exchange.phases = server_phases(reader.head)
         exchange.kept = 0
         keeper = self._client.keeper
-        if keeper is not None and not exchange.error and not exchange.prepared.is_judged:
+        if (
+            keeper is not None
+            # This is keeper.is_passed_over.
+            and not (
+                now_ns % ONE_IN and exchange.bytes << NAME_BITS | exchange.template in keeper.usual
+            )
+            and not exchange.error
+            and not exchange.prepared.is_judged
+        ):
             exchange.kept = keeper.keep(exchange, reader.head, reader.pieces)
         if exchange.error:
             line = reader.head.partition(b"\r")[0].decode("latin-1")

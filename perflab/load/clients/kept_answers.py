@@ -1,8 +1,9 @@
 """Keeps the bodies of some answers, so that all can be told apart by their classes after the load.
 
 Each answer has in its record the number of the kept one whose bytes it has, if there is such a one.
-Answers of a new length are kept until 20 of about this length are, and of all others one in 64, at
-random intervals. What they hold is looked at when the load is over: the client has no time for it.
+Answers of a new length are kept until 20 of about this length are, and of all others one in 61, by
+the last digits of their instants. What they hold is looked at when the load is over: the client has
+no time for it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,8 @@ from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.response import LONG_BYTES, header
 
 FILE = "answers.json"
-FIRST, ONE_IN = 20, 64
+# An answer whose last instant is a multiple of a prime is drawn: no clock ticks in such steps.
+FIRST, ONE_IN = 20, 61
 MOST_KEPT, MOST_BYTES, MOST_SIZES = 2_048, 16 << 20, 4_096
 # Names of scripted requests have numbers below 1,024.
 NAME_BITS = 10
@@ -48,83 +49,100 @@ def about(size: int) -> int:
     return round(math.log(size + 1) / STEP)
 
 
-class AnswerKeeper:
-    """Keeps answers of one worker's load."""
+Head = bytes | Mapping[str, str]
 
-    def __init__(self, seed: int = 0) -> None:
-        self._random = random.Random(seed)
-        self._left = ONE_IN
-        self._one_in = ONE_IN
-        self._sizes: set[int] = set()
-        self._full = self._measuring = False
+
+class AnswerKeeper:
+    """Keeps answers of one worker's load.
+
+    Of most answers a client only asks ``is_passed_over``; the lean client does so in its own words,
+    as a call for each answer would be 2% of its CPU time.
+    """
+
+    def __init__(self) -> None:
+        # Of answers as long as these there are enough.
+        self.usual: set[int] = set()
+        self._is_measuring = False
+        # Of the answers that were drawn, one in so many is kept.
+        self._one_in = 1
         self._numbers: Counter[tuple[int, int, int]] = Counter()
-        self._first: list[Kept] = []
-        self._others: list[Kept] = []
+        self._first: list[_Raw] = []
+        self._others: list[_Raw] = []
         self._bytes = self._count = 0
 
-    def keep(
-        self, exchange: Exchange, head: bytes | Mapping[str, str], pieces: Sequence[bytes]
-    ) -> int:
+    def is_passed_over(self, exchange: Exchange) -> bool:
+        """Return whether there are enough answers like this one."""
+        return bool(
+            exchange.done_ns % ONE_IN
+            and exchange.bytes << NAME_BITS | exchange.template in self.usual
+        )
+
+    def keep(self, exchange: Exchange, head: Head, pieces: Sequence[bytes]) -> int:
         """Keep a success or not; return its number, 0 if it is not kept.
 
         ``pieces`` are those of the body, all of them unless it is longer than LONG_BYTES.
         """
-        self._left -= 1
-        is_usual = self._full or exchange.bytes << NAME_BITS | exchange.template in self._sizes
-        if is_usual and self._left and (self._measuring or exchange.stage != MEASURE):
-            return 0
-        return self._keep(exchange, head, pieces)
-
-    def _keep(
-        self, exchange: Exchange, head: bytes | Mapping[str, str], pieces: Sequence[bytes]
-    ) -> int:
-        if not self._measuring and exchange.stage == MEASURE:
+        if not self._is_measuring and exchange.stage == MEASURE:
             # What the warm-up has shown is not what the measurement shows.
-            self._measuring, self._full = True, False
-            self._sizes.clear()
+            self._is_measuring = True
+            self.usual.clear()
             self._numbers.clear()
         place = exchange.template, exchange.status, about(exchange.bytes)
         is_first = self._numbers[place] < FIRST and self._bytes < MOST_BYTES
         if is_first:
             self._numbers[place] += 1
         else:
-            self._sizes.add(exchange.bytes << NAME_BITS | exchange.template)
-            self._full = len(self._sizes) >= MOST_SIZES
-        if self._left <= 0:
-            self._left = self._random.randrange(1, 2 * self._one_in)
-        elif not is_first:
-            return 0
+            if len(self.usual) < MOST_SIZES:
+                self.usual.add(exchange.bytes << NAME_BITS | exchange.template)
+            if exchange.done_ns % (ONE_IN * self._one_in):
+                return 0
         self._count += 1
-        kept = self._first if is_first else self._others
-        kept.append(self._described(exchange, head, pieces))
-        self._bytes += len(kept[-1].body or b"")
+        raw = _Raw(
+            self._count, exchange.template, exchange.status, exchange.done_ns, exchange.bytes,
+            head, pieces if exchange.bytes <= LONG_BYTES else None,
+        )  # fmt: skip
+        (self._first if is_first else self._others).append(raw)
+        self._bytes += raw.held
         if len(self._others) > MOST_KEPT or self._bytes > 2 * MOST_BYTES:
             self._others, self._one_in = self._others[::2], 2 * self._one_in
-            self._bytes = sum(len(each.body or b"") for each in (*self._first, *self._others))
+            self._bytes = sum(each.held for each in (*self._first, *self._others))
         return self._count
-
-    def _described(
-        self, exchange: Exchange, head: bytes | Mapping[str, str], pieces: Sequence[bytes]
-    ) -> Kept:
-        if isinstance(head, bytes):
-            content_type, encoding = header(head, "content-type"), encoding_of(head)
-        else:
-            named = {name.lower(): value for name, value in head.items()}
-            content_type = named.get("content-type", "")
-            encoding = in_order([named.get("content-encoding", "")])
-        body = b"".join(pieces) if exchange.bytes <= LONG_BYTES else None
-        return Kept(
-            self._count, exchange.template, exchange.status, exchange.done_ns, exchange.bytes,
-            content_type, encoding, body,
-        )  # fmt: skip
 
     def write(self, folder: Path) -> None:
         """Write what was kept into a worker's folder."""
         rows: list[list[Any]] = []
-        for each in (*self._first, *self._others):
+        for raw in (*self._first, *self._others):
+            each = _described(raw)
             body = None if each.body is None else base64.b64encode(each.body).decode()
             rows.append([*each[:-1], body])
         (folder / FILE).write_text(json.dumps(rows))
+
+
+class _Raw(NamedTuple):
+    """An answer as the client had it; its head is read when the load is over."""
+
+    number: int
+    template: int
+    status: int
+    done_ns: int
+    size: int
+    head: Head
+    pieces: Sequence[bytes] | None
+
+    @property
+    def held(self) -> int:
+        return 0 if self.pieces is None else self.size
+
+
+def _described(raw: _Raw) -> Kept:
+    if isinstance(raw.head, bytes):
+        content_type, encoding = header(raw.head, "content-type"), encoding_of(raw.head)
+    else:
+        named = {name.lower(): value for name, value in raw.head.items()}
+        content_type = named.get("content-type", "")
+        encoding = in_order([named.get("content-encoding", "")])
+    body = None if raw.pieces is None else b"".join(raw.pieces)
+    return Kept(*raw[:-2], content_type, encoding, body)
 
 
 def kept_in(folder: Path) -> list[Kept]:

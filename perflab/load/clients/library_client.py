@@ -165,8 +165,9 @@ class LibraryClient:
         exchange.error = prepared.judge(status, body)
         if encoding and exchange.stage == MEASURE:
             count(self.packed, encoding, exchange.bytes, body)
-        if self.keeper is not None and not exchange.error and not prepared.is_judged:
-            exchange.kept = self.keeper.keep(exchange, headers, kept)
+        keeper, is_judged = self.keeper, exchange.error or prepared.is_judged
+        if keeper is not None and not is_judged and not keeper.is_passed_over(exchange):
+            exchange.kept = keeper.keep(exchange, headers, kept)
         if exchange.error:
             text = f"HTTP status {status}, {size_in_words(exchange.bytes, encoding, body)}"
             self.first_errors.note(ERRORS[exchange.error], text, status)

@@ -81,7 +81,7 @@ class WorkerLoad:
         self.client = self._client(prepared)
         self.driver = self._driver(prepared)
         if not workload.request.is_judged:
-            self.client.keeper = AnswerKeeper(order.worker)
+            self.client.keeper = AnswerKeeper()
         self._failures_left = workload.stop.failures
         self._failure_report: asyncio.TimerHandle | None = None
         self.stopped = ""
