@@ -16,6 +16,7 @@ from perflab.analysis.doubts.answer_classes import (
     class_of,
     keys_as_text,
     keys_from_text,
+    risen,
     unseen,
 )
 
@@ -149,3 +150,41 @@ def test_long_documents_are_like_those_that_were_read() -> None:
 def test_keys_come_back_from_the_recording_as_they_went_in() -> None:
     for answer in (of(RPC), of([RPC]), of(LOGIN, HTML)):
         assert keys_from_text(keys_as_text(answer)) == answer.keys
+
+
+GOOD, BUSY, CONFLICT = of(RPC), of(RPC_ERROR), of(RPC, status=409)
+
+
+def share_of(rare: AnswerClass, share: float, number: int) -> list[Answers]:
+    return [Answers(GOOD, number * (1 - share)), Answers(rare, number * share, "an example")]
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("rare", "words"), [(BUSY, "have the keys error, id, jsonrpc"), (CONFLICT, "have status 409")]
+)
+def test_a_kind_of_answer_that_rises_under_load_on_one_side_is_told(
+    rare: AnswerClass, words: str
+) -> None:
+    checked, other = share_of(rare, 0.03, 180), share_of(rare, 0.03, 5_000)
+    found = risen(checked, share_of(rare, 0.60, 9_000), [other])
+    assert found is not None
+    assert found.words == f"{words}, 3.0% to one user before, 3.0% elsewhere"
+    assert (round(found.share, 2), found.example) == (0.60, "an example")
+
+
+@pytest.mark.parametrize(
+    ("under_load", "elsewhere"),
+    [(0.05, 0.03), (0.60, 0.58), (0.009, 0.0)],
+    ids=["about as often", "on both sides alike", "hardly ever"],
+)
+def test_a_kind_of_answer_that_has_not_risen_on_one_side_alone_is_not_told(
+    under_load: float, elsewhere: float
+) -> None:
+    loaded, other = share_of(BUSY, under_load, 9_000), share_of(BUSY, elsewhere, 9_000)
+    assert risen(share_of(BUSY, 0.03, 180), loaded, [other]) is None
+
+
+def test_an_empty_list_deep_in_a_document_is_another_answer() -> None:
+    full, empty = ({"data": {"search": {"edges": edges}}} for edges in ([{"id": 1}], []))
+    assert told([of(full)] * 20, [of(empty)] * 100) == "100% have nothing in data.search.edges"

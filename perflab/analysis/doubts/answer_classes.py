@@ -2,16 +2,22 @@
 
 A status of 200 does not make an answer right: JSON-RPC and GraphQL report errors with it, and a
 page to sign in comes with it, too. The class of an answer is its status, its media type and, of a
-JSON object, its keys and the kinds of their values, down to the second level; of a JSON list,
+JSON object, its keys and the kinds of their values, down to the fourth level; of a JSON list,
 whether it is empty, and the keys of its first element; of anything else its length.
+
+An answer that checks have seen is not right for that, either: a circuit breaker opens under load.
+Where a class is far more frequent under load than in the checks, and than on the other side, that
+is told as well.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -25,8 +31,10 @@ MOST_UNSEEN, TIMES_EXPECTED = 0.01, 3.0
 CHANCE = 0.01
 # Where more of the checked answers have a key of their own, keys are data (ids, say).
 MOST_OWN = 0.05
-# An object with more keys holds data.
-MOST_KEYS = 64
+# An object with more keys holds data; GraphQL has its lists on the third level.
+MOST_KEYS, MOST_LEVELS = 64, 4
+# A class has risen if its share is so many times what it may have been, and a point more.
+TIMES_RISEN, POINT = 2.0, 0.01
 LISTED, SHOWN = 8, 80
 OBJECT, LIST, EMPTY_LIST, NUMBER = "object", "list", "empty list", "number"
 TEXT, LONG, PACKED = "text", "long", "packed"
@@ -55,6 +63,13 @@ class AnswerClass:
     def group(self) -> tuple[int, str, str]:
         """What must be equal in answers that are alike."""
         return self.status, self.media_type, TEXT if self.form == NUMBER else self.form
+
+    @property
+    def coarse(self) -> tuple[object, ...]:
+        """Return what tells kinds of answers apart at a glance: outer keys, or about the size."""
+        outer = tuple(path for path, _ in self.keys if "." not in path)
+        about = round(math.log(self.size + 1) / math.log(ALIKE)) if self.form == TEXT else 0
+        return *self.group, outer, about
 
 
 def class_of(
@@ -91,8 +106,8 @@ def _keys(document: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, s
         return
     for key, value in document.items():
         yield f"{above}{key}", _state(value)
-        if isinstance(value, dict) and not above:
-            yield from _keys(value, f"{key}.")
+        if isinstance(value, dict) and above.count(".") < MOST_LEVELS - 1:
+            yield from _keys(value, f"{above}{key}.")
 
 
 def _state(value: Any) -> str:
@@ -200,6 +215,8 @@ class Checked:
         ]
         if new or missing:
             above = min(map(_above, [*new, *missing]), key=len)
+            if (state := paths.get(above)) and (above, state) not in group.states:
+                return f"have {STATES[state]} in {above}"
             return _words(answer, above)
         for path, state in answer.keys:
             if (path, state) not in group.states and self._counts(answer, path):
@@ -296,3 +313,45 @@ def unseen(checked: Checked, loaded: Iterable[Answers]) -> Unseen | None:
         return Unseen(share, first, examples[first])
     words = f"are like none that was checked; {_percent(most / number)} {first}"
     return Unseen(share, words, examples[first])
+
+
+def risen(
+    checked: Sequence[Answers], loaded: Sequence[Answers], others: Sequence[Sequence[Answers]]
+) -> Unseen | None:
+    """Return the answers under load that the checks of their side have seen much more rarely.
+
+    ``others`` are the answers under load of the other sides: what rises on all of them alike is
+    how the service works. None where nothing has risen.
+    """
+    before, now = _shares(checked), _shares(loaded)
+    number = sum(each.number for each in checked)
+    elsewhere = [_shares(of_side) for of_side in others if of_side]
+    if not number or not elsewhere:
+        return None
+    usual = max(before, key=before.__getitem__)
+    for kind, share in sorted(now.items(), key=itemgetter(1), reverse=True):
+        share_before, least = before.get(kind, 0.0), min(of.get(kind, 0.0) for of in elsewhere)
+        may_be = _at_most(share_before * number, number)
+        if share <= TIMES_RISEN * max(may_be, least) + POINT:
+            continue
+        one = next(each for each in loaded if each.answer.coarse == kind)
+        words = f"have status {kind[0]}" if kind[0] != usual[0] else _words(one.answer)
+        seen = f"{words}, {_percent(share_before)} to one user before, {_percent(least)} elsewhere"
+        return Unseen(share, seen, one.example)
+    return None
+
+
+def _shares(answers: Iterable[Answers]) -> dict[tuple[object, ...], float]:
+    """Return the share of each coarse class."""
+    numbers: Counter[tuple[object, ...]] = Counter()
+    for each in answers:
+        numbers[each.answer.coarse] += each.number  # type: ignore[assignment]
+    whole = numbers.total()
+    return {kind: number / whole for kind, number in numbers.items()} if whole else {}
+
+
+def _at_most(count: float, number: float) -> float:
+    """Return the share that so many may come from, at 99% (Clopper and Pearson, 1934)."""
+    from scipy import special
+
+    return 1.0 if count >= number else float(special.betaincinv(count + 1, number - count, 0.99))

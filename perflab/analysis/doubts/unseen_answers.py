@@ -17,6 +17,7 @@ from perflab.analysis.doubts.answer_classes import (
     Checked,
     keys_as_text,
     keys_from_text,
+    risen,
     unseen,
 )
 from perflab.recordings import Run
@@ -63,16 +64,25 @@ def _unseen_answers(run: Run) -> dict[str, str]:
         return {}
     # What was answered in a trial that is not valid was answered all the same.
     rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
+    checks, loaded = (
+        {
+            str(treatment): _answers(of_side)
+            for treatment, of_side in rows[rows["when"] == when].groupby("treatment", sort=False)
+        }
+        for when in (CHECK, LOAD)
+    )
     checked = Checked(_answers(rows[rows["when"] == CHECK]))
+    before = f"none of the {counted(round(checked.number), 'answer')} to one user before"
     names = {item.name: "/".join(item.levels.values()) for item in run.record.treatments}
-    loaded = rows[rows["when"] == LOAD]
     told = {}
-    for treatment, of_side in loaded.groupby("treatment", sort=False):
-        found = unseen(checked, _answers(of_side))
-        if found is not None:
-            whose = f"{names[str(treatment)]}'s answers under load"
-            before = f"none of the {counted(round(checked.number), 'answer')} to one user before"
-            told[str(treatment)] = found.sentence(whose, f"{before} was like that. {WAY_OUT}.")
+    for treatment, of_side in loaded.items():
+        whose = f"{names[treatment]}'s answers under load"
+        if found := unseen(checked, of_side):
+            told[treatment] = found.sentence(whose, f"{before} was like that. {WAY_OUT}.")
+            continue
+        others = [answers for name, answers in loaded.items() if name != treatment]
+        if found := risen(checks.get(treatment, []), of_side, others):
+            told[treatment] = found.sentence(whose, f"the sides do not do the same. {WAY_OUT}.")
     return told
 
 
