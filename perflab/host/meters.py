@@ -16,7 +16,8 @@ from typing import Protocol
 
 import pandas as pd
 
-from perflab.host.memory import proportional_bytes
+from perflab.errors import StackError
+from perflab.host.memory import held_bytes
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -120,8 +121,8 @@ class ProcessTreeMeter:
         return Reading(self._highest, (private_pages + shared_pages) * PAGE_BYTES)
 
     def held_bytes(self, table: ProcessTable) -> int:
-        """Return the proportional memory of all processes together."""
-        return sum(map(proportional_bytes, self.members(table)))
+        """Return the memory of all processes together."""
+        return held_bytes(self.members(table))
 
 
 def groups_of(pid: int | str) -> Mapping[str, str]:
@@ -213,7 +214,7 @@ def core_times() -> dict[int, CoreTimes]:
     return times
 
 
-INTERVAL_S = 0.05
+INTERVAL_S, JOB_TIMEOUT_S = 0.05, 10.0
 
 
 class Repeated:
@@ -232,9 +233,15 @@ class Repeated:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the job that is under way; raise the error of a job that failed."""
+        """Stop after the job that is under way; raise the error of a job that failed.
+
+        Raises StackError where that job does not end: its thread is left alone.
+        """
         self._ended.set()
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=JOB_TIMEOUT_S)
+        if self._thread.is_alive():
+            text = f"a reading during the load did not end within {JOB_TIMEOUT_S:g} s"
+            raise StackError(text)
         if self._error is not None:
             raise self._error
         if self._at_end:

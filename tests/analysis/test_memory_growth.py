@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perflab.analysis.doubts.memory_growth import GROWS_IDLE
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.gates.thresholds import Crossed, thresholds_of
-from perflab.recordings import Response
+from perflab.recordings import Remark, Response
 from perflab.reports.duels import BETTER, SAME, UNDECIDED, WORSE, meaning
 from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
 
@@ -36,7 +37,7 @@ class Grown:
         return (self.base_mb + self.filled_mb) * MB + self.growth_kb * KB * self.requests
 
 
-def compared(tmp_path: Path, old: Grown, new: Grown) -> Finding:
+def compared(tmp_path: Path, old: Grown, new: Grown, *remarks: Remark) -> Finding:
     contrast = contrast_of(NEW, OLD, response=MEMORY, **UNPUBLISHED)
     run = write_run(tmp_path, treatments=(OLD, NEW), contrasts=[contrast], requests=40, blocks=8)
     trials, sides = run.trials(), {OLD.name: old, NEW.name: new}
@@ -47,12 +48,14 @@ def compared(tmp_path: Path, old: Grown, new: Grown) -> Finding:
     trials["service_memory_requests"] = of.map(lambda side: side.requests)
     run._trials = trials
     declared = Response(name=MEMORY, title="memory", unit="bytes", better="less")
-    run.record = run.record.model_copy(update={"responses": [declared]})
+    update = {"responses": [declared], "warnings": [*remarks]}
+    run.record = run.record.model_copy(update=update)
     (finding,) = evaluate(run)
     return finding
 
 
 @pytest.mark.parametrize("growth_kb", [0.1, 1.0, 10.0])
+@pytest.mark.promise
 def test_a_version_that_serves_twice_as_much_does_not_use_more_memory_for_it(
     tmp_path: Path, growth_kb: float
 ) -> None:
@@ -94,3 +97,13 @@ def test_a_ratio_that_depends_on_the_length_of_the_load_decides_only_what_does_n
     assert base.effect.low < 1.01 < 1.6 < base.effect.high
     assert meaning(base) == UNDECIDED
     assert "depends on the length of the load" in base.growth
+
+
+@pytest.mark.promise
+def test_memory_that_grows_by_the_clock_is_not_better_for_having_served_more(
+    tmp_path: Path,
+) -> None:
+    old, new = Grown(12, growth_kb=10, requests=1_000), Grown(12, growth_kb=5, requests=3_000)
+    assert meaning(compared(tmp_path / "by requests", old, new)) == BETTER
+    remark = Remark(code=GROWS_IDLE, text="the memory of new grows while nobody asks")
+    assert meaning(compared(tmp_path / "by the clock", old, new, remark)) == UNDECIDED

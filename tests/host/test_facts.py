@@ -37,6 +37,7 @@ def fingerprint() -> str:
 
 
 @pytest.mark.parametrize("place", SOURCES)
+@pytest.mark.promise
 def test_a_change_of_any_source_is_another_fingerprint_and_says_where(
     checkout: Path, place: str
 ) -> None:
@@ -71,6 +72,7 @@ def test_every_installed_package_is_recorded_with_its_version() -> None:
     assert len(packages) > 50
 
 
+@pytest.mark.promise
 def test_a_wheel_in_somebodys_repository_tells_its_own_commit_and_not_theirs(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return Disk(monkeypatch)
 
 
+@pytest.mark.promise
 def test_a_file_is_replaced_by_a_flushed_one_and_the_rename_is_flushed(
     disk: Disk, tmp_path: Path
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_file_is_replaced_by_a_flushed_one_and_the_rename_is_flushed(
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 
+@pytest.mark.promise
 def test_a_folder_comes_to_be_whole(disk: Disk, tmp_path: Path) -> None:
     target = tmp_path / "trial"
     with whole_folder(target) as folder:
@@ -129,6 +131,7 @@ def test_a_folder_is_made_for_its_user_alone_under_every_umask(tmp_path: Path, u
     assert mode(own_folder(folder)) == 0o700, "one that is there gets the mode"
 
 
+@pytest.mark.promise
 def test_another_users_folder_is_refused_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.promise
 def test_a_second_measurement_is_refused_and_told_who_holds_the_host(path: Path) -> None:
     with measurement_lock("first"):
         with pytest.raises(HostBusy, match="first"), measurement_lock("second"):

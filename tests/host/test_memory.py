@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from perflab.host import memory
-from perflab.host.memory import proportional_bytes
+from perflab.host.memory import held_bytes
 from perflab.host.meters import ProcessTable, ProcessTreeMeter
 
 MIB = 1 << 20
@@ -45,6 +45,7 @@ def filled() -> mmap.mmap:
     return table
 
 
+@pytest.mark.promise
 def test_forked_workers_share_one_table_and_hold_it_once(fork: Fork) -> None:
     table = filled()
     # This process has a part of the table, too.
@@ -59,12 +60,30 @@ def test_forked_workers_share_one_table_and_hold_it_once(fork: Fork) -> None:
     assert resident.memory_bytes - shared > (WORKERS - 0.5) * TABLE
 
 
+@pytest.mark.promise
+def test_a_file_that_another_service_maps_is_held_whole_by_each(fork: Fork, tmp_path: Path) -> None:
+    file = tmp_path / "model"
+    file.write_bytes(b"x" * TABLE)
+
+    def mapped() -> mmap.mmap:
+        with file.open("rb") as opened:
+            whole = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        whole[::4096]
+        return whole
+
+    workers = [fork(mapped) for _ in range(WORKERS)]
+    one = fork(mapped)
+    none = held_bytes([fork(lambda: None)])
+    for service in (workers, [one]):
+        assert TABLE < held_bytes(service) < 1.5 * TABLE + WORKERS * none
+
+
 def test_a_process_that_has_ended_holds_nothing(fork: Fork) -> None:
     pid = fork(filled)
-    assert proportional_bytes(pid) > TABLE, "a stopped process can be read"
+    assert held_bytes([pid]) > TABLE, "a stopped process can be read"
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    assert proportional_bytes(pid) == 0, "nobody has waited for it yet"
+    assert held_bytes([pid]) == 0, "nobody has waited for it yet"
 
 
 def test_memory_that_the_kernel_does_not_tell_is_no_zero(
@@ -74,9 +93,9 @@ def test_memory_that_the_kernel_does_not_tell_is_no_zero(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_bytes", refused)
-    with pytest.raises(PermissionError, match="smaps_rollup"):
-        proportional_bytes(os.getpid())
+    with pytest.raises(PermissionError, match="smaps"):
+        held_bytes([os.getpid()])
     monkeypatch.undo()
-    monkeypatch.setattr(memory, "TOTALS", "smaps_of_a_later_kernel")
+    monkeypatch.setattr(memory, "MAPPINGS", "smaps_of_a_later_kernel")
     with pytest.raises(FileNotFoundError):
         ProcessTreeMeter(os.getpid()).held_bytes(ProcessTable())

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from perflab.errors import MachineShort, StackError
+from perflab.host.meters import ProcessTreeMeter
 from perflab.host.shortages import class_of, told
 from perflab.load.clients.connection import kind_of
 from perflab.load.clients.outcome import ERRORS
@@ -42,8 +43,11 @@ def without_files() -> Iterator[None]:
 
 def wait_for_a_service() -> None:
     health = SimpleNamespace(command=(), http="/", any_status=True, timeout_s=0.2)
-    launch = SimpleNamespace(control_port=1, spec=SimpleNamespace(health=health))
-    instance: Any = SimpleNamespace(launch=launch, exit_reason=lambda: "", log=lambda: "")
+    spec = SimpleNamespace(health=health, of_user=False)
+    launch = SimpleNamespace(control_port=1, port=1, spec=spec)
+    instance: Any = SimpleNamespace(
+        launch=launch, exit_reason=lambda: "", log=lambda: "", meter=ProcessTreeMeter
+    )
     wait_healthy(["a"], {"a": instance}, lambda: "")
 
 
@@ -65,6 +69,7 @@ def ask_without_files(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ASKED)
+@pytest.mark.promise
 def test_a_machine_without_files_is_at_fault_and_no_service(name: str) -> None:
     # In a process of its own: threads of this one may need files.
     code = f"from tests.host import test_shortages as t; t.ask_without_files({name!r})"

@@ -24,6 +24,8 @@ from perflab.statistics.in_words import number
 # Of the memory: what grows by more over a load still grows, and by less does not.
 STILL_GROWS, NO_GROWTH = 0.05, 0.01
 KB = 1e3
+# The code of the remark that memory grows while nobody asks.
+GROWS_IDLE = "memory.grows_idle"
 
 
 class Side(NamedTuple):
@@ -79,6 +81,9 @@ def after_equal_requests(
     fewer = pd.concat([new.requests, old.requests], axis=1).min(axis=1)
     equal = (new.after(fewer) / old.after(fewer)).map(math.log).reindex(ends.low.index)
     equal_ends = Ends(equal, equal)
+    if any(remark.code == GROWS_IDLE for remark in run.record.warnings):
+        # By the clock, not by requests: the values as they were read are as good an end.
+        equal_ends = equal_ends.around(ends)
     if not still_grow(both):
         return ends.around(equal_ends), ""
     low, high = (ratio.reindex(equal.index).where(equal.notna()) for ratio in _growths(new, old))

@@ -176,8 +176,8 @@ class ServiceCost(Instrument):
 
     ``service_cpu_us_per_request`` is all CPU of the service in the measured stage over the requests
     that succeeded in it; ``failure_share`` is of measured requests, in steps of one request.
-    ``service_memory_bytes`` is read once, after the load: of processes their proportional memory,
-    of containers that of their control group (:mod:`perflab.host.meters`). Beside it stand its
+    ``service_memory_bytes`` is read once, after the load: of processes what they share once, of
+    containers that of their control group (:mod:`perflab.host.meters`). Beside it stand its
     growth with a request, by samples of resident memory, and the requests that were sent before.
     """
 
