@@ -35,7 +35,8 @@ AS_STUDIED = {
 }
 ONLY_A_BOUND = "only a bound is known, without a value yet"
 # From this ratio on an effect is told in times, below it in percent.
-IN_TIMES = 2.0
+# An interval that reaches so far is told in times, too: a thousand percent says nothing.
+IN_TIMES, ENDS_IN_TIMES = 2.0, 5.0
 # A difference is none beside the published one if its interval lies within this share of that.
 BESIDE_PUBLISHED = 0.1
 
@@ -188,8 +189,8 @@ def ratio_words(effect: Effect) -> str:
         return bound_words(effect.bound, effect.limit) if is_known else ONLY_A_BOUND
     if not math.isfinite(effect.low):
         return change(effect.estimate)
-    if effect.estimate >= IN_TIMES:
-        return f"{change(effect.estimate)} [{number(effect.low)}, {number(effect.high)}]"
+    if effect.estimate >= IN_TIMES or effect.high >= ENDS_IN_TIMES:
+        return f"{number(effect.estimate)}x [{number(effect.low)}, {number(effect.high)}]"
     low, high = (percent(100 * (end - 1)) for end in (effect.low, effect.high))
     return f"{change(effect.estimate)} [{low}, {high}]"
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from perflab.analysis.answers import IN_TIMES, percent, ratio_words, refused_words
 from perflab.analysis.decision import MARGIN, Kind
+from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.doubts.unseen_answers import unseen_answers
 from perflab.analysis.evaluation import Finding, evaluate
@@ -18,6 +19,7 @@ from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
 from perflab.analysis.gates.gate_blocks import fewest_blocks
 from perflab.analysis.gates.not_compared import is_compared, why_not
 from perflab.analysis.gates.thresholds import NAMES, Crossed, Judged, Threshold
+from perflab.analysis.noise import RESTED
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
 from perflab.reports import failures
@@ -353,8 +355,10 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
         others = [f"{len(reasons) - MOST_REASONS} more in the section"]
         shown = reasons[:MOST_REASONS] + others * (len(reasons) > MOST_REASONS)
         lines.append(f"{len(refused)} do not: {'; '.join(shown)}")
+    lines += filter(None, [rise_within(run)])
     lines += [*_of_other_blocks(run, pairs), *_limits(run, pairs), *_of_gate(pairs)]
-    return [*lines, *(f"note: {item.text}" for item in run.record.warnings)]
+    known = (item.text for item in run.record.warnings if item.code != RESTED)
+    return [*lines, *(f"note: {text}" for text in known)]
 
 
 def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from pathlib import Path
 from perflab.host.unix_sockets import servers_by_client
 
 ESTABLISHED, LISTENS = "01", "0A"
+SEMAPHORES, LATELY_S = "System V semaphores", 60.0
+SEMAPHORE_TABLE = Path("/proc/sysvipc/sem")
 WRITES = os.O_WRONLY | os.O_RDWR
 # Files of databases, and files that stand for a lock: a neighbour in the folder may be opened and
 # closed between two looks.
@@ -80,6 +83,9 @@ def held_by(pids: Iterable[int]) -> Held:
     """
     held, sockets = Held(), {}
     locked = _locked_inodes()
+    if _uses_semaphores():
+        # Nothing tells whose they are.
+        held.written[SEMAPHORES] = SEMAPHORES
     for pid in pids:
         try:
             sockets[pid] = _add_files(held, pid, locked.get(pid, set()))
@@ -94,6 +100,14 @@ def held_by(pids: Iterable[int]) -> Held:
     except OSError:
         held.unknown = "its connections cannot be read"
     return held
+
+
+def _uses_semaphores() -> bool:
+    """Return whether a System V semaphore was used lately (its time of use is the ninth column)."""
+    with suppress(OSError):
+        rows = [line.split() for line in SEMAPHORE_TABLE.read_text().splitlines()[1:]]
+        return any(int(row[8]) > time.time() - LATELY_S for row in rows)
+    return False
 
 
 def _add_files(held: Held, pid: int, locks: set[int]) -> set[int]:

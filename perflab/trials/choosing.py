@@ -17,10 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perflab.analysis.doubts.memory_growth import GROWS_IDLE
 from perflab.errors import LoadError
-from perflab.host.meters import ProcessTable, Repeated
+from perflab.host.meters import ProcessTable, Reading, Repeated
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
+from perflab.recordings import Remark
 from perflab.stacks.backend import Instance
 from perflab.stacks.shared_resources import Held, held_by, in_common
 from perflab.statistics.in_words import as_share
@@ -44,6 +46,11 @@ MOST_SLICE_MS = 300.0
 # Services rest after the load before it is measured what they use while nobody asks.
 REST_S, IDLE_S = 0.3, 1.0
 MAX_IDLE_SHARE = 0.02
+# After their start many services still work a little.
+MAX_START_SHARE = 0.04
+MAY_BE_STARTING = ": if it is still starting, it will answer otherwise later (--warmup 20)"
+# By more of its memory a second, a service grows while nobody asks.
+GROWS_IDLE_PER_S = 0.01
 WATCH_S = 0.1
 STEP_MS = 10.0
 
@@ -71,11 +78,14 @@ def settle(bench: Bench, plan: RunPlan, backend: str) -> RunPlan:
     held = {treatment.name: Held() for treatment in plan.treatments}
     with _watched(bench, held):
         if plan.finds_warmup:
+            remarks = works_after_start(bench, plan)
             warm_up = warming.find(bench, plan)
-            plan, loads = plan.warmed(warm_up.seconds, warm_up.remarks), warm_up.loads
+            plan = plan.warmed(warm_up.seconds, [*remarks, *warm_up.remarks])
+            loads = warm_up.loads
         else:
             loads = _short_loads(bench, plan)
     paces = {item.name: _pace(loads[item.name], item.workload) for item in plan.treatments}
+    unbroken_ms = {name: mean_ms(result) for name, result in loads.items()}
     for result in loads.values():
         result.discard()
     refuse_busy_client(paces)
@@ -84,7 +94,10 @@ def settle(bench: Bench, plan: RunPlan, backend: str) -> RunPlan:
         if not (design.shares_time and design.slice_ms):
             design = chosen(design, paces, backend)
         if design.shares_time:
-            paused, awake = to_pause(bench, plan, held)
+            paused, awake, remarks = to_pause(bench, plan, held)
+            plan = plan.model_copy(
+                update={"unbroken_ms": unbroken_ms, "warnings": (*plan.warnings, *remarks)}
+            )
             design = design.model_copy(update={"paused": paused})
             if awake and plan.design.kind == "auto":
                 # Its work between its turns would count as work for its requests.
@@ -126,39 +139,97 @@ def _watched(bench: Bench, held: Mapping[str, Held]) -> Iterator[None]:
         looks.stop()
 
 
-def to_pause(bench: Bench, plan: RunPlan, held: Mapping[str, Held]) -> tuple[tuple[str, ...], str]:
+def to_pause(
+    bench: Bench, plan: RunPlan, held: Mapping[str, Held]
+) -> tuple[tuple[str, ...], str, list[Remark]]:
     """Return the treatments whose own services must not run while others have their turn.
 
     A service that works while nobody asks takes time from the others. One that has something in
     common with another is never stopped: the other could wait for it. The second is what such a
-    service does and shares; empty without one.
+    service does and shares; empty without one. The remarks tell of all that work: a service that
+    is still starting, or fills a cache, will answer otherwise when it is done.
     """
-    names = [treatment.name for treatment in plan.treatments]
-    services, common = services_of_each(bench.residents, names), in_common(held)
-    time.sleep(REST_S)
-    began_ns, before = time.monotonic_ns(), _cpu_of(services)
-    time.sleep(IDLE_S)
-    after, lasted_ns = _cpu_of(services), time.monotonic_ns() - began_ns
-    shares = {name: (after[name] - before[name]) / lasted_ns for name in names}
-    busy = [name for name in names if shares[name] > MAX_IDLE_SHARE]
-    awake = ""
+    common, idle = in_common(held), idle_use(bench, plan)
+    busy = [name for name, used in idle.items() if used.cpu_share > MAX_IDLE_SHARE]
+    awake, remarks = "", []
+    shown = {treatment.name: treatment.short for treatment in plan.treatments}
+    for name, used in idle.items():
+        if used.grows:
+            size = f"{used.growth_per_s / 1e6:.2g} MB/s"
+            text = f"the memory of {shown[name]} grows by {size} while nobody asks"
+            remarks.append(Remark(code=GROWS_IDLE, text=text))
     for name in busy:
-        text = f"{name} uses {as_share(shares[name], 1)} of a core while nobody asks"
+        text = f"{shown[name]} uses {as_share(idle[name].cpu_share, 1)} of a core while nobody asks"
         if name in common:
             text = awake = f"{text}, and is not paused because it shares {common[name]}"
-        bench.tell(text)
-    return tuple(name for name in busy if name not in common), awake
+        remarks.append(Remark(code="stack.works_idle", text=f"{text}{MAY_BE_STARTING}"))
+    return tuple(name for name in busy if name not in common), awake, remarks
 
 
-def _cpu_of(services: Mapping[str, Iterable[Instance]]) -> dict[str, int]:
-    """Return the CPU time (ns) of each treatment's own services so far."""
-    table = ProcessTable()
-    return {
-        name: sum(
-            reading.cpu_ns for item in of_one if (reading := item.meter().read(table)) is not None
+def works_after_start(bench: Bench, plan: RunPlan) -> list[Remark]:
+    """Return a remark for each treatment whose services work after their start, unasked."""
+    idle = idle_use(bench, plan)
+    return [
+        Remark(
+            code="stack.works_after_start",
+            text=f"{treatment.short} uses {as_share(idle[treatment.name].cpu_share, 1)} of a core "
+            f"after its start, while nobody asks{MAY_BE_STARTING}",
         )
-        for name, of_one in services.items()
+        for treatment in plan.treatments
+        if idle[treatment.name].cpu_share > MAX_START_SHARE
+    ]
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What a treatment's own services use while nobody asks: share of a core, and memory."""
+
+    cpu_share: float
+    growth_per_s: float
+    memory_bytes: int
+
+    @property
+    def grows(self) -> bool:
+        """Whether their memory grows by more than it may."""
+        return self.growth_per_s > GROWS_IDLE_PER_S * self.memory_bytes
+
+
+def idle_use(bench: Bench, plan: RunPlan) -> dict[str, Idle]:
+    """Measure for a second what services use while nobody asks."""
+    names = [treatment.name for treatment in plan.treatments]
+    services = services_of_each(bench.residents, names)
+    time.sleep(REST_S)
+    began_ns, before = time.monotonic_ns(), _used_by(services)
+    time.sleep(IDLE_S)
+    after, lasted_s = _used_by(services), (time.monotonic_ns() - began_ns) / 1e9
+    return {
+        name: Idle(
+            (after[name].cpu_ns - before[name].cpu_ns) / 1e9 / lasted_s,
+            (after[name].memory_bytes - before[name].memory_bytes) / lasted_s,
+            after[name].memory_bytes,
+        )
+        for name in names
     }
+
+
+def _used_by(services: Mapping[str, Iterable[Instance]]) -> dict[str, Reading]:
+    """Return CPU time so far and resident memory of each treatment's own services."""
+    table = ProcessTable()
+    used = {}
+    for name, of_one in services.items():
+        readings = [each for item in of_one if (each := item.meter().read(table)) is not None]
+        used[name] = Reading(
+            sum(each.cpu_ns for each in readings), sum(each.memory_bytes for each in readings)
+        )
+    return used
+
+
+def mean_ms(result: LoadResult) -> float:
+    """Return the mean response time of a load's measured successes; NaN without any."""
+    times_ns = result.measured(
+        lambda rows: (rows["done_ns"] - rows["planned_ns"])[rows["error"] == 0]
+    )
+    return float(times_ns.mean()) / 1e6 if len(times_ns) else math.nan
 
 
 def _pace(result: LoadResult, workload: Workload) -> Pace:

@@ -41,12 +41,13 @@ from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.trials import choosing
 from perflab.trials.designs import Design
-from perflab.trials.duration import about, earlier_runs, expected_s
+from perflab.trials.duration import announced
 from perflab.trials.plan import Order, RunPlan
 from perflab.trials.progress import Event, Failed, Note, RunBegun
 from perflab.trials.session import Session, state_of
 from perflab.trials.summary import treatment_records
 from perflab.trials.trial import Bench
+from perflab.trials.warming import FOUND
 
 ASKER_GONE = "the program that asked for it is gone"
 
@@ -129,13 +130,10 @@ class Conductor:
             writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
 
     def _tell_duration(self, plan: RunPlan, blocks: int) -> None:
-        whole_s = None
         # No fault of an earlier run keeps this one from being measured.
         with suppress(PerflabError, OSError):
-            whole_s = expected_s(plan, earlier_runs(self._order.runs))
-        if whole_s and blocks:
-            most = " at most" if plan.until_decided else ""
-            self._note(f"{about(whole_s * blocks / plan.blocks)}{most}, by earlier runs")
+            if text := announced(plan, blocks, self._order.runs):
+                self._note(text)
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, dict[int, int]]:
         """Return the writer, and the blocks still to do with their numbers of attempts."""
@@ -217,7 +215,7 @@ class Conductor:
         writer.update(**{name: getattr(record, name) for name in names})
         for remark in plan.warnings[len(before.warnings) :]:
             self._note(remark.text)
-        if before.finds_warmup and plan.warnings == before.warnings:
+        if before.finds_warmup and not any(each.code == FOUND for each in plan.warnings):
             self._note(f"warm-up: {plan.parameters['warmup_s']:g} s, nothing falls after that")
         self._note(f"design: {plan.design.text()}")
         return plan

@@ -17,9 +17,23 @@ from perflab.trials.plan import RunPlan
 SECONDS, REQUESTS, TIME_OUT = "seconds", "requests", "seconds until clients give up"
 
 
-def earlier_runs(root: Path | str | None = None) -> list[Run]:
-    """Return the runs that ship with the lab, then those under ``root``, by default one's own."""
-    return [*reference_runs(), *list_runs(runs_dir() if root is None else root)]
+def earlier_runs() -> list[Run]:
+    """Return the runs that ship with the lab, then one's own."""
+    return [*reference_runs(), *list_runs(runs_dir())]
+
+
+def announced(plan: RunPlan, blocks: int, root: Path) -> str:
+    """Return in words how long these blocks of a plan will take, and who tells; or nothing.
+
+    The runs that ship were measured on another machine: they tell where no run under ``root`` does.
+    """
+    by, whole_s = "by earlier runs", expected_s(plan, list_runs(root))
+    if whole_s is None:
+        by, whole_s = "on the machine of the reference", expected_s(plan, reference_runs())
+    if not whole_s or not blocks:
+        return ""
+    most = " at most" if plan.until_decided else ""
+    return f"{about(whole_s * blocks / plan.blocks)}{most}, {by}"
 
 
 def about(seconds: float) -> str:
@@ -35,7 +49,8 @@ def expected_s(plan: RunPlan, runs: Iterable[Run]) -> float | None:
 
     That is as long as the earlier run of the experiment that has most treatments in common with it,
     and of these the last. A trial whose load has a length is longer by the difference of lengths;
-    one that ends after a number of requests or with a time-out is longer in proportion.
+    one that ends after a number of requests or with a time-out is longer in proportion. With fewer
+    requests a trial is taken to be as long: services start as slowly for them.
     """
     unit, size = _size([item.workload for item in plan.treatments])
     names = {item.name for item in plan.treatments}
@@ -50,7 +65,9 @@ def expected_s(plan: RunPlan, runs: Iterable[Run]) -> float | None:
             continue
         common = len(names & {item.name for item in record.treatments})
         if unit_then == unit and (best is None or common >= best[0]):
-            longer = size - size_then if unit == SECONDS else took_s * (size / size_then - 1)
+            longer = size - size_then
+            if unit != SECONDS:
+                longer = max(0.0, took_s * (size / size_then - 1))
             best = common, max(took_s + longer, 0.0)
     return best[1] * plan.blocks * len(names) if best else None
 

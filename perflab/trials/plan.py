@@ -65,6 +65,11 @@ class Treatment(FrozenModel):
     target: Target | None = None
     at_start: Workload | None = None
 
+    @property
+    def short(self) -> str:
+        """Return its levels alone: ``new``."""
+        return "/".join(self.levels.values()) or self.name
+
 
 class RunPlan(FrozenModel):
     """One run before it begins.
@@ -73,7 +78,9 @@ class RunPlan(FrozenModel):
     ``fresh_blocks``-th block the services start afresh (0: never). ``design`` says how the trials
     of a block share its time, or is settled when services run. With ``until_decided`` the run ends
     as soon as everything is decided, after ``blocks`` at most. With ``finds_warmup`` the warm-up of
-    all loads is found when services run.
+    all loads is found when services run. ``unbroken_ms`` is the mean response time of each
+    treatment in a load before the first block, which no turn of another interrupted; it is not
+    recorded.
     """
 
     experiment: str
@@ -91,6 +98,7 @@ class RunPlan(FrozenModel):
     finds_warmup: bool = False
     design: Design = Design()
     warnings: tuple[Remark, ...] = ()
+    unbroken_ms: Mapping[str, float] = {}
     responses: tuple[Response, ...] = COMMON
     steady: Steady = Steady()
 

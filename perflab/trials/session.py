@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from perflab.analysis.noise import RESTED
 from perflab.analysis.starts import START
 from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.workers.generator import Progress
@@ -24,6 +26,8 @@ from perflab.trials.summary import confirm
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3
+# In turns a treatment answers so many times as fast as another, against a load without breaks.
+FASTER_IN_TURNS = 1.5
 # So many undecided contrasts are named after a block.
 SHOWN = 3
 Emit = Callable[[Event], None]
@@ -113,11 +117,40 @@ class Session:
                 self._tell(tables.row, self._left_s(len(todo) - done))
             if examples := list(filter(None, (tables.failed_in_pause for tables in measured))):
                 raise _FailedInPause(examples[0])
+            if len(step) > 1 and not self._measured_trials > len(step):
+                self._compare_with_unbroken(step, measured)
             spoilt = [tables for tables in measured if not tables.services_whole]
             if spoilt and done < len(todo):
                 self._mend(spoilt[0])
             if step[-1][1] == len(order[block]) - 1 and self._is_decided(todo[done:]):
                 break
+
+    def _compare_with_unbroken(self, step: Sequence[Todo], measured: Sequence[TrialTables]) -> None:
+        """Tell of a treatment that answers faster, beside the others, since it rests between turns.
+
+        What it does about its requests later (a bucket of tokens that fills up, a queue that is
+        worked off) is done while the others have their turn.
+        """
+        before_ms = self._plan.unbroken_ms
+        now_ms = {
+            name: float(tables.row.get("mean_ms", math.nan))
+            for (_, _, name), tables in zip(step, measured, strict=True)
+        }
+        ratios = {name: now / before_ms.get(name, math.nan) for name, now in now_ms.items()}
+        if not all(map(math.isfinite, ratios.values())):
+            return
+        for name, ratio in ratios.items():
+            if ratio * FASTER_IN_TURNS > max(ratios.values()):
+                continue
+            text = (
+                f"{self._plan.treatment(name).short} answered in {before_ms[name]:.3g} ms in a "
+                f"load without a break, and in {now_ms[name]:.3g} ms in its turns: something "
+                "recovers while it rests, so its times are those of a load with breaks; whole "
+                "trials have fewer (--design trials)"
+            )
+            remark = Remark(code=RESTED, text=text)
+            self._writer.update(warnings=[*self._writer.record.warnings, remark])
+            self._emit(Note(text=text))
 
     def _is_decided(self, ahead: Sequence[Todo]) -> bool:
         """Return whether the run ends before the blocks ahead, because everything is decided.

@@ -26,6 +26,8 @@ from perflab.trials.trial import Bench, send_beside
 
 # A service that needs none is warmed up for the least time, and nobody waits longer than the most.
 LEAST_S, MOST_S = 1.0, 20.0
+# The code of the remark on a longer warm-up.
+FOUND = "warmup.found"
 # A window is counted once its users' connections are open.
 WINDOW_S, SETTLE_S = 0.4, 0.1
 STEP_S = WINDOW_S + SETTLE_S
@@ -138,16 +140,15 @@ def find(bench: Bench, plan: RunPlan) -> WarmUp:
         # What noise alone keeps from being flat is no reason to wait.
         longest = max(longest, course.windows() or (MOST if fall else LEAST))
         if fall:
-            variant = "/".join(treatment.levels.values())
             text = (
-                f"{variant} was still warming up after {MOST_S:g} s of load: in the second half of "
-                f"them its response time or its CPU time of a request fell by {fall:.0%}"
+                f"{treatment.short} was still warming up after {MOST_S:g} s of load: in the second "
+                f"half of them its response time or its CPU time of a request fell by {fall:.0%}"
             )
             remarks.append(Remark(code=UNFINISHED, text=text))
     seconds = longest * STEP_S
     if seconds > LEAST_S:
         text = f"warm-up: {seconds:g} s, found by the lab: the same for all"
-        remarks.insert(0, Remark(code="warmup.found", text=text))
+        remarks.insert(0, Remark(code=FOUND, text=text))
     return WarmUp(seconds, loads, tuple(remarks))
 
 

@@ -186,6 +186,7 @@ def cut(run: Run, monkeypatch: pytest.MonkeyPatch, trials: int, **columns: float
         (4, {}, "1 run of B has no value"),
     ],
 )
+@pytest.mark.promise
 def test_what_a_run_does_not_know_whole_is_not_compared_and_passes_no_gate(
     sides: Sides, monkeypatch: pytest.MonkeyPatch, trials: int, columns: dict, why: str
 ) -> None:

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.doubts.block_trend import block_trend, changes_of
+from perflab.analysis.doubts.block_trend import block_trend, changes_of, rise_within
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import ALSO_AT_THE_END
 from perflab.recordings import Run
+from perflab.recordings.responses import drift_column
 from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, contrast_of, write_run
 
 BLOCKS = 8
@@ -49,6 +50,7 @@ def test_times_that_rise_from_block_to_block_are_told_with_their_cause(
     assert told.endswith(f" from the first block to the last, in all treatments: {cause}")
 
 
+@pytest.mark.promise
 def test_what_rises_from_block_to_block_is_not_said_to_hold_at_the_end_of_the_load(
     tmp_path,
 ) -> None:
@@ -90,3 +92,19 @@ def test_blocks_without_times_or_probes_do_not_hinder_an_answer(tmp_path) -> Non
     trials.loc[trials["block"] == 3, "cpu_probe_before_ms"] = np.nan
     run._trials = trials
     assert block_trend(run) is not None
+
+
+@pytest.mark.parametrize(("drift", "is_told"), [(0.4, True), (0.05, False), (-0.4, False)])
+def test_response_times_that_rise_within_each_load_are_told(tmp_path, drift, is_told) -> None:
+    run = run_of(tmp_path, np.ones(BLOCKS), np.ones(BLOCKS), "POST")
+    trials, column = run.trials(), drift_column("mean_ms")
+    run._trials = trials.assign(**{column: drift})
+    told = rise_within(run)
+    assert bool(told) == is_told
+    if is_told:
+        assert "at its end it is 1.5 times its mean (POST writes)" in told
+        assert "--rate" in told
+    # One side alone is the scope of that comparison.
+    first = trials["treatment"] == trials["treatment"].iloc[0]
+    run._trials = trials.assign(**{column: first * drift})
+    assert rise_within(run) == ""

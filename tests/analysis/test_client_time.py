@@ -51,6 +51,7 @@ def test_a_small_part_that_is_alike_on_both_sides_hides_no_difference() -> None:
 
 
 @pytest.mark.parametrize(("end", "share"), [(at_most_column, 0.02), (lower_end_column, -0.02)])
+@pytest.mark.promise
 def test_what_pauses_may_hide_of_one_side_is_in_the_interval(
     end: Callable[[str], str], share: float
 ) -> None:
@@ -114,6 +115,7 @@ def test_the_typical_value_has_an_interval_that_holds_it_without_the_client(
     assert values[f"{RESPONSE}_high"] == pytest.approx(plain[f"{RESPONSE}_high"] + above)
 
 
+@pytest.mark.promise
 def test_a_time_that_may_be_all_the_clients_keeps_a_lower_end_above_0(tmp_path: Path) -> None:
     run = with_client(tmp_path, 500.0)
     (finding,) = evaluate(run)

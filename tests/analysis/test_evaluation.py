@@ -28,12 +28,14 @@ def test_findings_are_computed_once_for_a_run_and_again_for_one_that_is_opened_a
     assert evaluate(Run(run.path))[0].noise == ("new",)
 
 
+@pytest.mark.promise
 def test_pairing_removes_what_a_block_has_in_common(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path, block_noise=1.0, noise=0.01))
     assert finding.effect is not None
     assert finding.effect.high / finding.effect.low < 1.15
 
 
+@pytest.mark.promise
 def test_invalid_failed_and_superseded_trials_do_not_count(tmp_path) -> None:
     run = write_run(tmp_path, blocks=8, invalid=[(0, 0)], failed=[(1, 1)])
     RunWriter.reopen(run.path).supersede(["b002-p00-a0"])
@@ -100,6 +102,7 @@ def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
     assert str(finding.verdict) == "direction shown"
 
 
+@pytest.mark.promise
 def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     treatments = variants(4)
     contrasts = [contrast_of(treatment, treatments[0]) for treatment in treatments[1:]]
@@ -112,6 +115,7 @@ def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     assert str(findings[3].verdict) == "reproduced"
 
 
+@pytest.mark.promise
 def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_path) -> None:
     treatments = (*variants(7, step=1.0), Planted({"variant": "fast"}, 1.3))
     claims = [
@@ -135,6 +139,7 @@ def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_
     assert "a fresh run of" in text
 
 
+@pytest.mark.promise
 def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> None:
     treatments = variants(3)
     contrasts = [contrast_of(treatments[n], treatments[0]) for n in (1, 2)]

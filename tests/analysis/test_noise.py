@@ -76,6 +76,7 @@ def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_pat
 
 
 @pytest.mark.parametrize(("used", "marked"), [(0.2, False), (0.6, True)])
+@pytest.mark.promise
 def test_an_answer_beside_much_other_work_is_marked_wherever_it_stands_first(
     tmp_path, used: float, marked: bool
 ) -> None:

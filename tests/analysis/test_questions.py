@@ -88,6 +88,7 @@ def test_claims_on_several_percentiles_share_an_answer_and_no_others_do(tmp_path
 
 
 @pytest.mark.parametrize(("published", "word"), [(-1000.0, "no"), (-300.0, "not decided")])
+@pytest.mark.promise
 def test_a_difference_that_is_nothing_beside_the_published_one_is_a_no(
     tmp_path: Path, published: float, word: str
 ) -> None:
@@ -183,10 +184,16 @@ def test_each_published_size_stands_with_its_own_words_where_they_differ(tmp_pat
         ("at most", 2.991, "at most 3.00x"),
     ],
 )
+@pytest.mark.promise
 def test_a_bound_is_rounded_to_the_safe_side(bound: Any, limit: float, words: str) -> None:
     low, high = (0.0, limit) if bound == "at most" else (limit, math.inf)
     effect = Effect(math.nan, low, high, confidence=0.96, n=8, p_value=0.01, bound=bound)
     assert ratio_words(effect) == words
+
+
+def test_an_interval_that_spans_multiples_is_told_in_times() -> None:
+    effect = Effect(0.75, 0.04, 11.58, confidence=0.95, n=8, p_value=0.4)
+    assert ratio_words(effect) == "0.750x [0.0400, 11.6]"
 
 
 def test_the_page_has_a_card_for_each_question_with_links_that_exist(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ SETS = 300
 
 @pytest.mark.parametrize("drift", [Drift(), Drift(0.2), Drift(0.2, settles=True)])
 @pytest.mark.parametrize("blocks", [3, 8])
+@pytest.mark.promise
 def test_intervals_hold_the_loads_ratio_and_extended_ones_that_of_its_end(
     blocks: int, drift: Drift
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_bound_of_a_missing_comparison_is_neither_crossed_nor_held() -> None:
 
 
 @pytest.mark.parametrize("ratios", [(1.2,), (1.2, 1.2), (1.0, 1.0), (1.2, 1.2001), (1.2,) * 5])
+@pytest.mark.promise
 def test_too_few_blocks_or_blocks_without_any_spread_decide_no_bound(
     ratios: tuple[float, ...],
 ) -> None:

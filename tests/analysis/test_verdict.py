@@ -75,6 +75,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("ratio", "direction", "measured", "verdict"), CASES)
+@pytest.mark.promise
 def test_the_rule(ratio, direction, measured, verdict: str) -> None:
     judged = judge(effect(*measured), contrast(ratio, direction))
     assert str(judged) == verdict
@@ -113,6 +114,7 @@ def interval(centre: float, outer: tuple[float, float], inner: tuple[float, floa
 )  # fmt: skip
 # Found at random once: a wide interval that only touches the zone, with its centre outside.
 @example(contrast(1.6, "greater"), math.log(1.2), (0.1, 0.5), (0.9, 0.9), (0.0, 0.0), 0.01, 0.0)
+@pytest.mark.promise
 def test_a_wider_interval_says_nothing_that_a_narrower_one_does_not(
     claim, centre, outer, inner_shares, shrunk, p, more
 ) -> None:
@@ -135,6 +137,7 @@ def test_a_wider_interval_says_nothing_that_a_narrower_one_does_not(
         (1.6, "greater", (1.05, 1.1, 1.2), LESS, NOT_REPRODUCED),
     ],
 )
+@pytest.mark.promise
 def test_a_direction_needs_the_p_value_adjusted_for_the_claims_of_the_run(
     ratio, direction, measured, alone: str, beside_others: str
 ) -> None:
@@ -147,6 +150,7 @@ def test_a_direction_needs_the_p_value_adjusted_for_the_claims_of_the_run(
 
 
 @pytest.mark.parametrize("measured", [effect(1.5, 1.6, 1.7), None])
+@pytest.mark.promise
 def test_what_the_load_sets_is_never_found(measured) -> None:
     verdict = judge(measured, contrast(1.6, set_by_load="the load was made from it"))
     assert (str(verdict), verdict.reason) == ("set by the load", "the load was made from it")
@@ -199,6 +203,7 @@ def test_a_contrast_that_contradicts_itself_is_refused(fields, words: str) -> No
         Effect(1.6, NAN, NAN, NAN, 1, NAN),
     ],
 )
+@pytest.mark.promise
 def test_too_little_data_is_undecided(measured) -> None:
     assert str(judge(measured, contrast(1.6))) == "undecided"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +14,8 @@ import psutil
 import pytest
 
 from perflab.host.meters import Repeated
-from perflab.stacks.shared_resources import held_by, in_common
+from perflab.stacks import shared_resources
+from perflab.stacks.shared_resources import SEMAPHORES, held_by, in_common
 from tests.stacks.asking import wait_until
 from tests.support.children import child
 
@@ -106,3 +109,15 @@ def test_one_client_of_both_is_no_server_of_theirs() -> None:
             (listens,) = psutil.Process(service.pid).net_connections()
             running.enter_context(socket.create_connection(listens.laddr))
         assert in_common({str(pid): held_by([pid]) for pid in pids}) == {}
+
+
+def test_a_semaphore_that_somebody_uses_may_be_that_of_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "sem"
+    monkeypatch.setattr(shared_resources, "SEMAPHORE_TABLE", table)
+    head = "key semid perms nsems uid gid cuid cgid otime ctime\n"
+    for used_s, what in ((time.time() - 5, "System V semaphores"), (time.time() - 500, "")):
+        table.write_text(f"{head}1295 0 600 1 0 0 0 0 {used_s:.0f} {used_s:.0f}\n")
+        held = {name: held_by([os.getpid()]) for name in "ab"}
+        assert (SEMAPHORES in held["a"].written) == bool(what)

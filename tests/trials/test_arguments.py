@@ -12,6 +12,7 @@ import pytest
 from perflab import api
 from perflab.cli import main
 from perflab.errors import ParameterError, RunNotFound
+from perflab.project import OF_THE_NOTEBOOK
 from perflab.systems import experiment
 from perflab.trials.arguments import asked_for, order_of
 from tests.support.synthetic import write_run
@@ -104,6 +105,7 @@ def test_a_notebook_that_shows_a_run_prints_the_parameters_of_that_run(runs: Pat
     assert api.run("synchronous_commit", shown).run_id == run_id
 
 
+@pytest.mark.promise
 def test_every_parameter_in_which_the_run_differs_is_named_with_both_values(runs: Path) -> None:
     run_id = recorded(runs)
     for given in (
@@ -194,3 +196,16 @@ def test_the_latest_run_to_resume_is_one_that_has_not_finished(runs: Path) -> No
         assert api.open_run(word).run_id == finished
     with pytest.raises(RunNotFound, match=r"is unfinished \(unfinished ones: synchronous_commit\)"):
         in_notebook("sync_vs_async", resume="latest:sync_vs_async")
+
+
+def test_what_a_projects_notebook_began_with_does_not_keep_it_from_showing_a_run(
+    runs: Path,
+) -> None:
+    variants = ["a=command:serve {port}", "b=command:serve {port} --fast"]
+    words = plan_of("custom_service", variants=variants, path="/items").parameters
+    run_id = write_run(runs, experiment="custom_service", blocks=1, parameters=words).run_id
+    cell = defaults_cell("custom_service", **OF_THE_NOTEBOOK, from_run=run_id)
+    assert run_cells("custom_service", cell).path == "/items"
+    edited = defaults_cell("custom_service", **OF_THE_NOTEBOOK, from_run=run_id, users=31)
+    with pytest.raises(ParameterError, match="users = 31 is given"):
+        run_cells("custom_service", edited)

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from perflab import systems
+from perflab.analysis.doubts.memory_growth import GROWS_IDLE
 from perflab.errors import LoadError, ParameterError
 from perflab.host.meters import ProcessTreeMeter
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
-from perflab.stacks.shared_resources import held_by
+from perflab.stacks.shared_resources import Held, held_by
 from perflab.trials.choosing import (
     Pace,
     chosen,
@@ -115,6 +116,7 @@ class Two(Residents):
 
 
 @pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.promise
 def test_a_busy_service_is_paused_unless_it_shares_a_file_with_another(
     tmp_path: Path, shares: bool
 ) -> None:
@@ -126,10 +128,21 @@ def test_a_busy_service_is_paused_unless_it_shares_a_file_with_another(
     with child(opens + works, **quiet) as a, child(opens + "\n" + SLEEPS, **quiet) as b:
         pids = {"a": a.pid, "b": b.pid}
         held = {name: held_by([pid]) for name, pid in pids.items()}
-        of_bench = bench(tmp_path, Two(pids))
-        of_bench.tell = (told := list[str]()).append
-        paused, awake = to_pause(of_bench, plan(), held)
+        paused, awake, remarks = to_pause(bench(tmp_path, Two(pids)), plan(), held)
         assert (paused, bool(awake)) == ((() if shares else ("a",)), shares)
-    (sentence,) = told
-    assert "of a core while nobody asks" in sentence
-    assert ("and is not paused because it shares" in sentence) == shares
+    (remark,) = remarks
+    assert "a uses" in remark.text
+    assert "of a core while nobody asks" in remark.text
+    assert "it will answer otherwise later (--warmup 20)" in remark.text
+    assert ("and is not paused because it shares" in remark.text) == shares
+
+
+def test_memory_that_grows_while_nobody_asks_is_told(tmp_path: Path) -> None:
+    grows = "import time; held = []\nwhile True: held.append(b'x' * (1 << 20)); time.sleep(0.1)"
+    quiet = {"stderr": subprocess.DEVNULL}
+    with child(f"print(flush=True)\n{grows}", **quiet) as a, child(SLEEPS, **quiet) as b:
+        pids = {"a": a.pid, "b": b.pid}
+        held = {name: Held() for name in pids}
+        _, _, remarks = to_pause(bench(tmp_path, Two(pids)), plan(), held)
+    (remark,) = (each for each in remarks if each.code == GROWS_IDLE)
+    assert "the memory of a grows by" in remark.text

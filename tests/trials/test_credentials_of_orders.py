@@ -109,6 +109,7 @@ def test_a_resumed_run_asks_for_what_it_needs_and_takes_it_from_another_variable
     assert order.credentials["DB_PASSWORD"] == "of now"
 
 
+@pytest.mark.promise
 def test_a_section_names_the_folder_of_a_service_and_no_place_of_the_machine(
     recorded: Run,
 ) -> None:

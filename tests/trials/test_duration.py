@@ -48,6 +48,8 @@ def measured(plan: RunPlan, seconds: float, **changes: Any) -> Run:
         # Requests and time-outs end a load in proportion.
         ("sync_vs_async", {}, {"requests": 4_000, "warmup_requests": 8_000}, 4 * 5.0),
         ("registry_downloads", {"timeout_s": 30.0}, {"timeout_s": 300.0}, 10 * 5.0),
+        # With fewer requests its services take as long to start.
+        ("sync_vs_async", {}, {"requests": 100, "warmup_requests": 50}, 5.0),
     ],
 )
 def test_a_run_takes_as_long_as_an_earlier_one_by_the_sizes_of_their_loads(

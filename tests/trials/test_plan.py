@@ -32,6 +32,7 @@ def of_four(seed: int, blocks: int = 6) -> RunPlan:
 
 
 @given(seed=st.integers(0, 2**63), blocks=st.integers(1, 20))
+@pytest.mark.promise
 def test_every_block_holds_every_treatment_once_and_the_seed_decides_how(
     seed: int, blocks: int
 ) -> None:
@@ -59,6 +60,7 @@ def test_a_drift_alone_makes_no_more_than_one_of_twenty_runs_certain(
     assert block_alarms(random, mirrored_orders, *few).hits <= 3
 
 
+@pytest.mark.promise
 def test_every_order_of_a_drawn_block_is_as_likely_as_any_other() -> None:
     blocks = [tuple(block) for seed in range(60) for block in of_four(seed, 80).order()[::2]]
     counts = Counter(blocks)

@@ -258,6 +258,7 @@ def test_services_that_a_run_could_not_stop_are_ended_all_the_same() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise
 def test_a_conductor_that_waits_for_the_host_ends_with_the_program_that_asked() -> None:
     order = order_of().model_copy(update={"wait_s": 20.0})
     with measurement_lock("another run"):

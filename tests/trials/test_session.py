@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from perflab.analysis.noise import RESTED, doubt
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.host.placing import placement
 from perflab.load.workload import ClosedLoop, Workload
@@ -26,6 +27,7 @@ from tests.systems.planned import plan_of
 from tests.trials.fakes import BACKEND, REQUESTS, Residents, Told, plan
 
 
+@pytest.mark.promise
 def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path: Path) -> None:
     session = Told(tmp_path, blocks=3)
     run = session.go()
@@ -47,6 +49,7 @@ def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path
 
 
 @pytest.mark.parametrize(("every", "restarts"), [(0, 0), (1, 3), (2, 1)])
+@pytest.mark.promise
 def test_services_start_afresh_before_every_so_many_blocks(
     tmp_path: Path, every: int, restarts: int
 ) -> None:
@@ -241,9 +244,8 @@ def test_an_incomplete_block_is_measured_before_the_next_interim_analysis(
     assert record.blocks == 8
 
 
-def test_where_a_request_fails_in_a_pause_all_is_measured_anew_with_nobody_paused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def in_slices(tmp_path: Path, **changes: object) -> Told:
+    """Return a session whose treatments take turns, and pause a."""
     design = Design(kind="slices", slice_ms=50, paused=("a",))
     treatments = tuple(
         item.model_copy(
@@ -256,8 +258,41 @@ def test_where_a_request_fails_in_a_pause_all_is_measured_anew_with_nobody_pause
         )
         for item in plan().treatments
     )
-    session = Told(tmp_path, of=plan(design=design).model_copy(update={"treatments": treatments}))
+    update = {"treatments": treatments, **changes}
+    session = Told(tmp_path, of=plan(design=design).model_copy(update=update))
     session.bench.company = dict.fromkeys("ab", session.bench.generator)
+    return session
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(("now_ms", "is_told"), [(5.0, True), (11.0, False)])
+def test_a_service_that_answers_faster_in_its_turns_than_without_a_break_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now_ms: float, is_told: bool
+) -> None:
+    session = in_slices(tmp_path, unbroken_ms={"a": 8.0, "b": 12.0})
+
+    def measured(_: object, of_block: Any, __: object, ids: Any, ___: object) -> list[TrialTables]:
+        times_ms = {"a": 8.1, "b": now_ms}
+        common = {"state": "valid", "reasons": []}
+        return [
+            TrialTables({**ids[item.name], **common, "mean_ms": times_ms[item.name]})
+            for item in of_block
+        ]
+
+    monkeypatch.setattr("perflab.trials.session.measure_block", measured)
+    run = session.go()
+    texts = [item.text for item in run.record.warnings if item.code == RESTED]
+    assert len(texts) == is_told
+    if is_told:
+        assert "b answered in 12 ms in a load without a break, and in 5 ms in its turns" in texts[0]
+        assert texts[0] in doubt(run)
+
+
+@pytest.mark.promise
+def test_where_a_request_fails_in_a_pause_all_is_measured_anew_with_nobody_paused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = in_slices(tmp_path)
     asked: list[Sequence[str]] = []
 
     def measured(

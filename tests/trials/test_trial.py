@@ -33,6 +33,7 @@ def test_a_trial_without_a_fault_is_valid_and_holds_its_measurements(tmp_path: P
     assert not any(tmp_path.iterdir()), "raw rows are kept nowhere else"
 
 
+@pytest.mark.promise
 def test_response_times_of_a_trial_count_from_the_planned_instant(tmp_path: Path) -> None:
     def waited(rows: np.ndarray) -> None:
         rows["planned_ns"] -= 5_000_000
@@ -43,6 +44,7 @@ def test_response_times_of_a_trial_count_from_the_planned_instant(tmp_path: Path
     assert [*times, row["connection_wait_p50_ms"]] == pytest.approx([55, 55, 45, 5])
 
 
+@pytest.mark.promise
 def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: Path) -> None:
     residents = Residents()
     trial = measured(tmp_path, residents)
@@ -63,6 +65,7 @@ def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: 
         ({"clock_step_ms": 50.0}, "the machine slept", "unknown"),
     ],
 )
+@pytest.mark.promise
 def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
     tmp_path: Path, facts: dict[str, Any], reason: str, side: str
 ) -> None:
@@ -100,6 +103,7 @@ def test_a_closed_loop_that_drifts_is_valid_and_records_its_drift(
 
 
 @pytest.mark.parametrize(("share", "state"), [(0.2, "valid"), (0.6, "invalid"), (-0.6, "valid")])
+@pytest.mark.promise
 def test_an_open_loop_whose_queue_grows_is_not_used_and_says_so_once(
     tmp_path: Path, share: float, state: str
 ) -> None:
@@ -125,6 +129,7 @@ def test_services_without_load_that_use_more_than_a_hundredth_of_a_core_are_told
     assert all(text.startswith("services that got no load used ") for text in texts)
 
 
+@pytest.mark.promise
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
     tmp_path: Path,
 ) -> None:
@@ -137,6 +142,7 @@ def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_a
 
 
 @pytest.mark.parametrize(("counted", "state"), [(REQUESTS, "valid"), (REQUESTS - 1, "invalid")])
+@pytest.mark.promise
 def test_the_server_must_have_counted_what_the_client_was_told(
     tmp_path: Path, counted: int, state: str
 ) -> None:
@@ -163,6 +169,7 @@ def test_a_failure_is_a_failed_trial_with_its_reason_and_fresh_workers_next_time
     assert residents.notes[-1] == "workers end"
 
 
+@pytest.mark.promise
 def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: Path) -> None:
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
     began = time.monotonic()

@@ -26,6 +26,7 @@ MIB = 1 << 20
 MS = 1_000_000
 
 
+@pytest.mark.promise
 def test_memory_that_nobody_measured_is_unknown() -> None:
     samples = pd.DataFrame({"t_ns": [0, 10], "cpu_ns": [0, 5], "memory_bytes": [0, 0]})
     assert math.isnan(largest_memory(samples, 0, 10))

@@ -42,6 +42,7 @@ def two() -> Iterator[dict[str, list[Busy]]]:
         yield {"a": [Busy(a.pid)], "b": [Busy(b.pid)]}
 
 
+@pytest.mark.promise
 def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
     two: dict[str, list[Busy]],
 ) -> None:

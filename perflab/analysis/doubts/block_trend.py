@@ -14,18 +14,22 @@ little, and a trend is seldom told.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from perflab.recordings import Run
+from perflab.recordings.responses import drift_column
 from perflab.statistics.trend import change_over, trend_p
 
 TIME, SPEED = "mean_ms", "cpu_probe_before_ms"
 # Six blocks can have such a p, and five cannot.
 MOST_P, LEAST_CHANGE = 0.01, math.log(1.1)
 READING = ("GET", "HEAD", "OPTIONS")
+# Of the trials of a treatment in which response time rises within the load.
+FEWEST_TRIALS, USUALLY = 5, 0.9
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,47 @@ def block_trend(run: Run) -> BlockTrend | None:
     changes = changes_of(times[known], speeds.reindex(times.index)[known].median(axis=1))
     if not changes:
         return None
+    return BlockTrend(changes, _writing(run))
+
+
+def _writing(run: Run) -> tuple[str, ...]:
+    """Return the methods of a run's load that write."""
     workloads = [run.record.whole(item.name).get("workload") for item in run.record.treatments]
     methods = [item["request"].get("method", "GET") for item in workloads if item]
-    return BlockTrend(changes, tuple(dict.fromkeys(m for m in methods if m not in READING)))
+    return tuple(dict.fromkeys(m for m in methods if m not in READING))
+
+
+def rise_within(run: Run) -> str:
+    """Return how response times rise within the loads of a run; empty where they do not.
+
+    They do if in every treatment they are 10% higher at a load's end than over the whole of it, in
+    most trials, and in nine of ten are higher at all. Where each request makes the next slower, the
+    faster side of a closed loop has the more to carry.
+    """
+    trials, column = run.valid_trials(), drift_column(TIME)
+    if column not in trials:
+        return ""
+    of_each = [part[column].dropna() for _, part in trials.groupby("treatment", sort=False)]
+    if len(of_each) < len(run.record.treatments) or any(
+        len(drifts) < FEWEST_TRIALS
+        or drifts.median() < LEAST_CHANGE
+        or (drifts > 0).mean() < USUALLY
+        for drifts in of_each
+    ):
+        return ""
+    low, high = (f"{math.exp(end):.2g}" for end in _ends(drifts.median() for drifts in of_each))
+    size = low if low == high else f"{low} to {high}"
+    why = f" ({', '.join(_writing(run))} writes)" if _writing(run) else ""
+    return (
+        f"response time rises within each load: at its end it is {size} times its mean{why}. If "
+        "each request makes the next slower, the faster side has more to carry, and a fixed "
+        "number of requests a second (--rate) compares both with as much"
+    )
+
+
+def _ends(values: Iterable[float]) -> tuple[float, float]:
+    known = sorted(values)
+    return known[0], known[-1]
 
 
 def changes_of(times: pd.DataFrame, speeds: pd.Series[float]) -> tuple[float, ...]:
