@@ -10,6 +10,7 @@ import shlex
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from perflab.errors import TargetRefused
@@ -28,7 +29,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 TAKEN = ("client", "lab")
 PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 KNOWN = ("port", "host")
-TIMEOUT_S = 30.0
+COMMIT = re.compile("[0-9a-f]{40}")
+TIMEOUT_S, EXTRACT_TIMEOUT_S = 30.0, 600.0
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,40 @@ def _revision(place: str, folder: Path) -> tuple[str, str]:
     if not (at_sign and path and revision):
         raise ValueError(f"'{place}' is not REPOSITORY@REVISION, like .@v1.2")
     repository = (folder / Path(path).expanduser()).resolve()
-    words = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-    return str(repository), _git(repository, *words)
+    found = _known if COMMIT.fullmatch(revision) else _commit
+    if not (commit := found(repository, revision)):
+        raise ValueError(_no_revision(repository, revision))
+    return str(repository), commit
+
+
+def _commit(repository: Path, revision: str) -> str:
+    """Return the commit that a revision names; empty where there is none."""
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    try:
+        return _git(repository, *words)
+    except ValueError:
+        # It raises where this is no repository.
+        _git(repository, "rev-parse", "--git-dir")
+        return ""
+
+
+@lru_cache
+def _known(repository: Path, commit: str) -> str:
+    """Return a whole commit: parameters that were checked are read again and again."""
+    return _commit(repository, commit)
+
+
+def _no_revision(repository: Path, revision: str) -> str:
+    """Return that a revision is missing, and how to get it."""
+    text = f"{repository} has no revision '{revision}'"
+    remote = f"origin/{revision}"
+    if _commit(repository, remote):
+        return f"{text}, but {remote}: name that one"
+    if _git(repository, "rev-parse", "--is-shallow-repository") == "true":
+        return f"{text}, and its history was cut off: run 'git fetch --unshallow --tags' in it"
+    known = _git(repository, "for-each-ref", "--format=%(refname:short)").splitlines()
+    hint = did_you_mean(revision, known)
+    return f"{text}{hint}: if it is elsewhere, run 'git fetch --tags origin {revision}' in it"
 
 
 def words_of(command: str) -> list[str]:
@@ -164,26 +198,43 @@ def is_dirty(repository: Path) -> bool:
         return False
 
 
+def merge_base(repository: Path, old: str, new: str) -> str:
+    """Return the last common ancestor of two commits; empty where there is none."""
+    try:
+        return _git(repository, "merge-base", old, new)
+    except ValueError:
+        return ""
+
+
 def extract(repository: Path, commit: str, folder: Path) -> None:
     """Write the files of a commit into a folder; raises ValueError with git's message."""
     archive = folder.with_name(f"{folder.name}.tar")
-    _git(repository, "archive", "--format=tar", f"--output={archive}", commit)
-    subprocess.run(["tar", "-xf", archive, "-C", folder], check=True, capture_output=True)
+    words = ("archive", "--format=tar", f"--output={archive}", commit)
+    _git(repository, *words, timeout_s=EXTRACT_TIMEOUT_S)
+    try:
+        subprocess.run(
+            ["tar", "-xf", archive, "-C", folder],
+            check=True, capture_output=True, text=True, timeout=EXTRACT_TIMEOUT_S,
+        )  # fmt: skip
+    except subprocess.CalledProcessError as error:
+        raise ValueError(f"{repository}: {error.stderr.strip()[-500:]}") from None
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"to unpack {commit:.8} took longer than {EXTRACT_TIMEOUT_S} s") from None
     archive.unlink()
 
 
-def _git(repository: Path, *words: str) -> str:
+def _git(repository: Path, *words: str, timeout_s: float = TIMEOUT_S) -> str:
     """Return what git prints; raises ValueError with its message."""
     # Without this option a status would refresh the index of the user's repository.
     command = ["git", "--no-optional-locks", "-C", str(repository), *words]
     try:
         process = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S
+            command, capture_output=True, text=True, errors="replace", timeout=timeout_s
         )
     except FileNotFoundError:
         raise ValueError("git is not installed") from None
     except subprocess.TimeoutExpired:
-        raise ValueError(f"git {words[0]} took longer than {TIMEOUT_S:g} s") from None
+        raise ValueError(f"git {words[0]} took longer than {timeout_s:g} s") from None
     if process.returncode:
         message = (process.stderr.strip() or "no such thing").splitlines()[-1]
         raise ValueError(f"{repository}: {message}")

@@ -83,6 +83,7 @@ def test_all_problems_of_all_variants_are_reported_at_once(repository: Path) -> 
     assert "expect_status" in message
 
 
+@pytest.mark.promise
 def test_a_host_that_nobody_allowed_is_refused_before_anything_starts() -> None:
     urls = ["a=url:http://example.com", "b=url:http://127.0.0.1:8001"]
     assert "example.com" in problems(variants=urls)
@@ -152,3 +153,54 @@ def test_a_folder_of_variants_that_is_a_link_is_refused(repository: Path, tmp_pa
     place.symlink_to(theirs)
     with pytest.raises(Exception, match="is a link"):
         load_service(service)
+
+
+def refused(repository: Path, revision: str) -> str:
+    return problems(
+        variants=[f"old=git:.@{revision}", "new=git:.@HEAD"],
+        folder=str(repository),
+        command=COMMAND,
+    )
+
+
+def test_a_missing_revision_is_named_with_the_way_to_it(repository: Path, tmp_path: Path) -> None:
+    assert "has no revision 'v3' (did you mean 'v" in refused(repository, "v3")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(repository), str(clone))
+    git(clone, "remote", "set-head", "origin", "--delete")
+    branch = git(clone, "branch", "--show-current")
+    git(clone, "checkout", "--quiet", "--detach")
+    git(clone, "branch", "--quiet", "-D", branch)
+    assert f"but origin/{branch}: name that one" in refused(clone, branch)
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{repository}", str(shallow))
+    assert "git fetch --unshallow --tags" in refused(shallow, "v1")
+    assert "not a git repository" in refused(tmp_path, "v1")
+
+
+def test_a_duel_says_where_the_old_side_has_more_than_the_new_one_lacks(repository: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    git(repository, "checkout", "--quiet", "-b", "branch")
+    git(repository, "commit", "--quiet", "--allow-empty", "-m", "of the branch")
+    git(repository, "checkout", "--quiet", "-b", "target", base)
+    git(repository, "commit", "--quiet", "--allow-empty", "-m", "meanwhile")
+
+    def remarks(old: str) -> list[str]:
+        parameters = checked(
+            variants=[f"old=git:.@{old}", "new=git:.@branch"],
+            folder=str(repository),
+            command=COMMAND,
+        )
+        return [each.text for each in systems.experiment("custom_service").warnings(parameters)]
+
+    (text,) = remarks("target")
+    assert "old has commits that new lacks" in text
+    assert base[:9] in text
+    assert remarks(base) == []
+
+
+def test_a_command_may_hold_any_character() -> None:
+    odd = "echo '\N{GRINNING FACE} \x7f \\ \"' {port}"
+    parameters = checked(variants=[f"a=command:{odd}", f"b=command:{COMMAND}"], folder=".")
+    node = systems.experiment("custom_service").treatments(parameters)[0].stack.nodes[0]
+    assert load_service(node.service).command[-2] == '\N{GRINNING FACE} \x7f \\ "'

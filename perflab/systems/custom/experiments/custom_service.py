@@ -22,7 +22,7 @@ from perflab.stacks.spec import VARIANT
 from perflab.systems.custom.instruments import RightAnswer, ServiceCost
 from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
-from perflab.systems.custom.variants import Variant, extract, is_dirty, words_of
+from perflab.systems.custom.variants import Variant, extract, is_dirty, merge_base, words_of
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Target, Treatment
 
@@ -93,7 +93,7 @@ def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
             description["folder"] = str(root / name / "tree")
         entries = {"name": name, **description}.items()
         toml = "".join(f"{entry} = {_value(value)}\n" for entry, value in entries)
-        (folder / "service.toml").write_text(toml)
+        (folder / "service.toml").write_text(toml, encoding="utf-8")
 
     own_folder(state_dir())
     root = own_folder(variants_dir())
@@ -155,10 +155,13 @@ def _taken_out(words: list[str], variables: dict[str, str]) -> list[str]:
 
 
 def _value(value: Any) -> str:
-    """Return a value as TOML, whose strings, lists and numbers are written as in JSON."""
+    """Return a value as TOML, whose strings, lists and numbers are written as in JSON.
+
+    Only halves of characters would be no TOML: JSON escapes an emoji as two of them.
+    """
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{name} = {_value(item)}" for name, item in value.items()) + "}"
-    return json.dumps(value).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _contrasts(parameters: OwnServiceParameters) -> list[Contrast]:
@@ -187,6 +190,22 @@ def _contrast(
     )
 
 
+def _diverged(variants: Sequence[Variant]) -> list[str]:
+    """Return a text for each variant whose history lacks commits of the first one's."""
+    old, *others = variants
+    texts = []
+    for new in others:
+        if {old.kind, new.kind} != {"git"} or old.place != new.place:
+            continue
+        base = merge_base(Path(old.place), old.commit, new.commit)
+        if base and base not in (old.commit, new.commit):
+            texts.append(
+                f"{old.name} has commits that {new.name} lacks, which are compared as well: for "
+                f"the changes of {new.name} alone, name the revision {base:.9} for {old.name}"
+            )
+    return texts
+
+
 def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
     variants = parameters.parsed_variants
     texts = [
@@ -194,6 +213,7 @@ def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
         for place in dict.fromkeys(variant.place for variant in variants if variant.kind == "git")
         if is_dirty(Path(place))
     ]
+    texts += _diverged(variants)
     commands = [variant.name for variant in variants if variant.kind == "command"]
     if commands and parameters.folder:
         texts.append(
