@@ -77,8 +77,18 @@ def content_hash(*folders: Path) -> str:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files below a folder, sorted, without those that Python has compiled."""
+    """Return the files below a folder, sorted, without those that Python has compiled.
+
+    What ``.dockerignore`` leaves out of an image is no part of a service, either.
+    """
     paths = (path for path in sorted(folder.rglob("*")) if "__pycache__" not in path.parts)
+    if (listed := folder / ".dockerignore").is_file():
+        from docker.utils.build import exclude_paths
+
+        lines = map(str.strip, listed.read_text(encoding="utf-8").splitlines())
+        rules = [line for line in lines if line and not line.startswith("#")]
+        kept = exclude_paths(str(folder), rules)
+        paths = (path for path in paths if str(path.relative_to(folder)) in kept)
     return [path for path in paths if path.is_file()]
 
 

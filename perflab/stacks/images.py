@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 
@@ -115,9 +116,12 @@ def _ensure_base(client: Any, work: Work) -> None:
         )
 
 
-def _context(spec: ServiceSpec) -> io.BytesIO:
-    """Return the build context as a tar: sources, ``common/``, ``compile.sh``, the CA bundle."""
-    buffer = io.BytesIO()
+def _context(spec: ServiceSpec) -> IO[bytes]:
+    """Return the build context as a tar: sources, ``common/``, ``compile.sh``, the CA bundle.
+
+    It lies on disk: a user's folder may be larger than the memory.
+    """
+    buffer = tempfile.TemporaryFile()  # noqa: SIM115
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if spec.compile:
             add_bytes(archive, COMPILE_SCRIPT, builds.script(spec).encode())

@@ -15,6 +15,7 @@ from perflab.credentials import resolved
 from perflab.errors import MachineShort, ServiceFailed, StackError
 from perflab.host.shortages import told
 from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
+from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 from perflab.stacks.spec import Value
 
@@ -141,7 +142,8 @@ def _refuse_late(
     if time.monotonic() > began + timeout_s:
         if shortage:
             raise shortage
-        raise ServiceFailed(name, f"was not healthy within {timeout_s:g} s", instance.log())
+        text = with_hints(f"was not healthy within {timeout_s:g} s", instance)
+        raise ServiceFailed(name, text, instance.log())
 
 
 def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ()) -> None:
@@ -156,7 +158,7 @@ def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ())
         reason = instance.exit_reason()
         if reason:
             text = f"ended before it was healthy: it {reason}" if name in starting else reason
-            raise ServiceFailed(name, text, instance.log())
+            raise ServiceFailed(name, with_hints(text, instance), instance.log())
 
 
 def is_healthy(instance: Instance) -> bool:

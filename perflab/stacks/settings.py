@@ -147,9 +147,13 @@ def apply(node: Node, instance: Instance, line: Line) -> None:
 
 
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
-    """Return the settings that a service reports; refuse those that it leaves out or changes."""
+    """Return the settings that a service reports; refuse those that it leaves out or changes.
+
+    What a service that reports nothing was started with is not checked; plans say so
+    (:func:`perflab.stacks.spec.unchecked`).
+    """
     spec = instance.launch.spec
-    planned = spec.resolve(node.settings)
+    planned = spec.resolve(node.settings, None if spec.report else "reload")
     shown: dict[str, Any] = {}
     if spec.is_postgres:
         shown = line(instance).settings(spec)

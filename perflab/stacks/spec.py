@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -269,7 +269,7 @@ def load_service(name: str) -> ServiceSpec:
 def _read(path: Path, _changed_ns: int) -> ServiceSpec:
     """Read a description unless it is cached: plans ask for the same ones many times."""
     try:
-        described = tomllib.loads(path.read_text())
+        described = tomllib.loads(path.read_text(encoding="utf-8"))
         return ServiceSpec.model_validate({"folder": path.parent, **described})
     except (tomllib.TOMLDecodeError, ValidationError) as error:
         raise StackError(f"{path}: {error}") from None
@@ -312,3 +312,13 @@ def render(template: str, values: Mapping[str, Any]) -> str:
         return str(values[name])
 
     return resolved(_PLACEHOLDER.sub(fill, template))
+
+
+def unchecked(names: Iterable[str]) -> list[str]:
+    """Return a sentence for each of the services that has settings and reports none."""
+    return [
+        f"{spec.name} does not report its settings ({', '.join(spec.settings)}): whether they are "
+        "in force is not checked ([report] of its service.toml)"
+        for spec in map(load_service, names)
+        if spec.settings and spec.report is None
+    ]

@@ -67,6 +67,7 @@ def test_it_serves_and_reloads(residents: Residents) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise
 def test_listeners_are_on_loopback_only(residents: Residents) -> None:
     ports = {instance.launch.port for instance in residents.active("on").values()}
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

@@ -116,6 +116,7 @@ def test_a_server_in_the_background_is_measured_listed_and_ended(command: str) -
     assert not [words for words in duel.told if "killed" in words], "each was asked to end"
 
 
+@pytest.mark.promise
 def test_a_command_that_ends_after_its_server_is_ready_only_started_it() -> None:
     duel = Duel(shell(f"{SERVER} & sleep 2"), SERVER)
     try:
@@ -134,6 +135,7 @@ def test_a_command_that_ends_after_its_server_is_ready_only_started_it() -> None
         duel.residents.stop()
 
 
+@pytest.mark.promise
 def test_a_server_that_another_program_keeps_has_no_cpu_and_no_memory(keeper: Path) -> None:
     ask = f"echo {SERVER} > {keeper}"
     duel = Duel(shell(ask), shell(f"{ask}; exec sleep 60"))

@@ -10,6 +10,7 @@ import pytest
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.stacks import builds
 from perflab.stacks.backend import Work
+from perflab.stacks.builds import content_hash, files_of
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
 
@@ -114,3 +115,16 @@ def test_an_image_is_compiled_by_the_same_command(specimen: ServiceSpec, tmp_pat
     assert subprocess.run([output], capture_output=True, text=True).stdout == "first\n"
     note = (tmp_path / "out it is.compiler").read_text()
     assert builds.described(specimen, note)["compiler"].startswith(("c++", "g++", "clang"))
+
+
+def test_what_dockerignore_leaves_out_is_no_part_of_a_users_image(tmp_path: Path) -> None:
+    for name in ("Dockerfile", "app.py", ".env", ".git/config", "data/large.bin", "data/keep.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / ".dockerignore").write_text("# secrets\n.env\n.git\n\ndata/*\n!data/keep.txt\n")
+    kept = [str(path.relative_to(tmp_path)) for path in files_of(tmp_path)]
+    assert {"Dockerfile", "app.py", "data/keep.txt"} <= {*kept}
+    assert {*kept} <= {"Dockerfile", "app.py", "data/keep.txt", ".dockerignore"}
+    before = content_hash(tmp_path)
+    (tmp_path / ".env").write_text("changed")
+    assert content_hash(tmp_path) == before

@@ -82,6 +82,7 @@ def test_the_password_is_in_a_file_of_the_service_before_it_starts() -> None:
 
 
 @pytest.mark.parametrize("name", ["postgres", "link"])
+@pytest.mark.promise
 def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
     create, launch = launched(name)
     assert SECRET not in str(create.call_args) + repr(launch)

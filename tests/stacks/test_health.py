@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed, StackError
-from perflab.stacks import backend
+from perflab.stacks import backend, stack_folders
 from perflab.stacks.backend import HOST, Labels, Launch, hold_port
+from perflab.stacks.hints import with_hints
 from perflab.stacks.launching import wait_healthy
 from perflab.stacks.process_backend import ProcessInstance
 from perflab.stacks.spec import load_service
@@ -70,3 +72,52 @@ def test_a_port_is_held_for_one_run_and_its_service_can_listen_on_it(
     with socket.create_server((HOST, port)), pytest.raises(StackError, match="is free"):
         hold_port()
     hold_port().close()
+
+
+def failing(program: str, **environment: str) -> ProcessInstance:
+    """Start a service of a user that is not healthy where the lab asks."""
+    spec = load_service("echo").model_copy(update={"of_user": True, "environment": environment})
+    labels = Labels("health", "service", "run")
+    launch = Launch(spec, labels, {}, {}, NOBODYS, NOBODYS, (0,), "")
+    stack_folders.make_stack(labels.stack)
+    with stack_folders.log_path(labels.stack, labels.service).open("wb") as log:
+        child = subprocess.Popen([sys.executable, "-c", program], stdout=log, stderr=log)
+    return ProcessInstance(launch, child, {}, Path("none"), {})
+
+
+def ended(instance: ProcessInstance) -> None:
+    instance._child.kill()
+    instance._child.wait()
+    stack_folders.remove_folders("health")
+
+
+def test_a_service_that_listens_elsewhere_is_told_with_its_address() -> None:
+    port = hold_port().getsockname()[1]
+    instance = failing(
+        "import socket, time\n"
+        f"held = socket.create_server(('127.0.0.2', {port}))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)"
+    )
+    try:
+        until = time.monotonic() + 30
+        while "ready" not in instance.log() and time.monotonic() < until:
+            time.sleep(0.05)
+        text = with_hints("was not healthy", instance)
+        assert f"it listens at 127.0.0.2:{port}, and the lab asks 127.0.0.1:{NOBODYS}" in text
+    finally:
+        ended(instance)
+
+
+def test_a_variable_that_the_service_did_not_get_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_URL", "here")
+    monkeypatch.setenv("PASSED", "too")
+    instance = failing(
+        "import os; print('SHOP_URL is not set, PASSED is', flush=True); os.environ['SHOP_TOKEN']",
+        PASSED="{env:PASSED}",
+    )
+    try:
+        instance._child.wait()
+        assert "(--env SHOP_TOKEN --env SHOP_URL)" in with_hints("ended", instance)
+    finally:
+        ended(instance)

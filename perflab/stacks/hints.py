@@ -1,0 +1,56 @@
+"""What the lab sees of why a service does not become healthy."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+
+import psutil
+
+from perflab.errors import StackError
+from perflab.host.meters import ProcessTable
+from perflab.stacks.backend import HOST, Instance
+from perflab.stacks.listening import owners
+
+NAME = re.compile("[A-Z][A-Z0-9_]{2,}")
+MISSING = re.compile(r"KeyError: '([A-Z][A-Z0-9_]*)'")
+
+
+def with_hints(reason: str, instance: Instance) -> str:
+    """Return the reason of a failure, and what may have led to it."""
+    return "; ".join([reason, *_elsewhere(instance), *_not_passed(instance)])
+
+
+def _elsewhere(instance: Instance) -> list[str]:
+    """Say where the service listens, if nobody listens where the lab asks."""
+    port = instance.launch.port
+    if owners({port}):
+        return []
+    pids: list[int] = []
+    with suppress(OSError, StackError):
+        if not instance.exit_reason():
+            pids = instance.meter().members(ProcessTable())
+    places = {
+        (each.laddr.ip, each.laddr.port)
+        for each in psutil.net_connections("tcp")
+        if each.pid in pids and each.status == psutil.CONN_LISTEN and each.laddr
+    }
+    if not places:
+        return []
+    named = sorted(f"[{ip}]:{at}" if ":" in ip else f"{ip}:{at}" for ip, at in places)
+    return [f"it listens at {', '.join(named)}, and the lab asks {HOST}:{port}"]
+
+
+def _not_passed(instance: Instance) -> list[str]:
+    """Name the variables in the log that the shell may have, and the service has not."""
+    spec = instance.launch.spec
+    if not spec.of_user:
+        return []
+    log = instance.log()
+    named = {*NAME.findall(log)} & os.environ.keys() | {*MISSING.findall(log)}
+    lacks = sorted(named - spec.environment.keys() - {"PATH", "LANG", "TZ", "HOME"})
+    if not lacks:
+        return []
+    options = " ".join(f"--env {name}" for name in lacks)
+    return [f"services do not get the variables of your shell: pass what they need ({options})"]
