@@ -152,7 +152,11 @@ def _verify(paths: list[Path]) -> bool:
         print_table(table)
     states = Counter(file.state for file in files)
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
-    print(f"{len(files)} checked: {counts}" if files else "there is no figure of the lab")
+    if files:
+        print(f"{len(files)} checked: {counts}")
+    else:
+        places = ", ".join(named_here(path) for path in paths or default) or "figures/ and docs/"
+        print(f"there is no figure of the lab in {places}; name the folder that has some")
     return not any(file.finding for file in files)
 
 

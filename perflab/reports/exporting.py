@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 
-from perflab.errors import ExportRefused, ParameterError
+from perflab.errors import ExportRefused, ParameterError, PerflabError
 from perflab.host.files import explained, whole_file
 from perflab.parameters import unknown
-from perflab.recordings import Run
+from perflab.paths import runs_dir
+from perflab.recordings import Run, open_run
 from perflab.reports import conversion
 from perflab.reports.figures import save_all, views_of
-from perflab.reports.regions import NAME, filled
+from perflab.reports.regions import NAME, filled, regions
 from perflab.reports.section import Figure, figures_of, page_text, page_views, section_text
 
 FORMATS = ("md", "html", "pdf", "docx")
 NEED_PROGRAMS = ("pdf", "docx")
 NAME_OF_SEVERAL = "report"
+RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[a-z0-9_]+-[0-9a-f]{6}\b")
+COMMIT = re.compile("@[0-9a-f]{40}")
+# Two runs that differ in these alone ask the same question.
+OF_THE_RUN = ("blocks", "seed", "backend", "from_run", "resume", "wait_s")
 
 
 @dataclass(frozen=True)
@@ -85,13 +92,14 @@ def export_runs(
     """
     _check(runs, target, formats, content)
     conversion.check_installed([kind for kind in NEED_PROGRAMS if kind in formats])
+    names = _region_names(runs, _regions_at(runs, target))
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
             ExportedRun(
                 region, run, tuple(save_all(run, workshop / region, names=content.shown(run)))
             )
-            for region, run in zip(_region_names(runs), runs, strict=True)
+            for region, run in zip(names, runs, strict=True)
         ]
         documents = [
             _document(kind, parts, target, content, workshop) for kind in FORMATS if kind in formats
@@ -110,18 +118,62 @@ def export_runs(
     return [draft.path for draft in drafts]
 
 
-def _region_names(runs: Sequence[Run]) -> list[str]:
-    """Return a region name per run: its experiment, with a number from the second run on."""
+def _regions_at(runs: Sequence[Run], target: Destination) -> dict[str, str]:
+    """Return the bodies of the regions that the document has already, by name."""
+    document = target.into or _path_of("md", runs, target)
+    text = (_read(document) or b"").decode("utf-8", "surrogateescape")
+    try:
+        return {region.name: region.body for region in regions(text)}
+    except ExportRefused as error:
+        raise ExportRefused(f"{document}: {error}") from None
+
+
+def _region_names(runs: Sequence[Run], there: Mapping[str, str]) -> list[str]:
+    """Return a region name per run: its experiment, and a number where that is taken.
+
+    It is taken by an earlier run, and by one in the document that has other parameters: only a new
+    run of the same question replaces the old one.
+    """
     names: list[str] = []
     for run in runs:
-        name = run.record.experiment
-        if not NAME.fullmatch(name):
+        experiment = run.record.experiment
+        if not NAME.fullmatch(experiment):
             raise ExportRefused(
-                f"run {run.run_id}: the name of its experiment, {name!r:.80}, cannot name a file"
+                f"run {run.run_id}: the name of its experiment, {experiment!r:.80}, cannot name a "
+                "file"
             )
-        earlier = sum(other.record.experiment == name for other in runs[: len(names)])
-        names.append(f"{name}-{earlier + 1}" if earlier else name)
+        numbered = chain([experiment], (f"{experiment}-{number}" for number in count(2)))
+        names.append(
+            next(
+                name
+                for name in numbered
+                if name not in names and _asks_the_same(run, there.get(name, ""))
+            )
+        )
     return names
+
+
+def _asks_the_same(run: Run, body: str) -> bool:
+    """Return whether a region is of a run with the same parameters, at whatever commits.
+
+    So it is taken to be if its run is not on this machine.
+    """
+    found = RUN_ID.search(body)
+    if found is None:
+        return True
+    try:
+        other = open_run(found[0], runs_dir())
+    except PerflabError:
+        return True
+    return _question(run) == _question(other)
+
+
+def _question(run: Run) -> dict[str, str]:
+    return {
+        name: COMMIT.sub("", str(value))
+        for name, value in run.record.parameters.items()
+        if name not in OF_THE_RUN
+    }
 
 
 def _check(
@@ -140,8 +192,8 @@ def _check(
         raise ParameterError("perflab export", problems)
 
 
-def _path_of(kind: str, parts: Sequence[ExportedRun], target: Destination) -> Path:
-    names = list(dict.fromkeys(part.run.record.experiment for part in parts))
+def _path_of(kind: str, runs: Sequence[Run], target: Destination) -> Path:
+    names = list(dict.fromkeys(run.record.experiment for run in runs))
     return target.folder / f"{names[0] if len(names) == 1 else NAME_OF_SEVERAL}.{kind}"
 
 
@@ -169,7 +221,7 @@ def _document(
         document = conversion.docx("\n\n".join(texts), workshop)
     else:
         document = conversion.pdf("\n\n".join(texts), workshop, title)
-    path = _path_of(kind, parts, target)
+    path = _path_of(kind, [part.run for part in parts], target)
     before = _read(path)
     if before not in (None, document) and not target.overwrite:
         raise ExportRefused(
@@ -183,7 +235,8 @@ def _markdown(
     parts: Sequence[ExportedRun], target: Destination, content: Content, workshop: Path
 ) -> Draft:
     """Return the draft of a Markdown text with marked regions; a refusal names the file."""
-    document = target.into.resolve() if target.into else _path_of("md", parts, target)
+    runs = [part.run for part in parts]
+    document = target.into.resolve() if target.into else _path_of("md", runs, target)
     bodies = {}
     for part in parts:
         # The figures go from the workshop to the target.

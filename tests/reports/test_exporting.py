@@ -179,3 +179,32 @@ def test_a_format_that_is_not_installed_names_the_extra(run, tmp_path, monkeypat
     with pytest.raises(ExportRefused, match=r"pip install 'perflab\[documents\]'"):
         export_runs([run], Destination(tmp_path), ["md", "pdf"], ONE)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_with_other_parameters_takes_no_place_of_the_one_before(tmp_path) -> None:
+    def measured(name: str, users: int, commit: str) -> Run:
+        variants = [f"old=git:/app@{commit * 40}", "new=command:serve"]
+        words = {"users": users, "variants": variants, "blocks": len(name)}
+        return write_run(tmp_path / "runs", blocks=1, requests=60, run_id=name, parameters=words)
+
+    one = measured("20261101T100000Z-synchronous_commit-aaaaaa", 8, "a")
+    two = measured("20261101T100001Z-synchronous_commit-bbbbbb", 9, "a")
+    again = measured("20261101T100002Z-synchronous_commit-cccccc", 8, "b")
+    document = tmp_path / "design.md"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
+        for run in (one, two, again):
+            export_runs([run], Destination(tmp_path, document), ["md"], ONE)
+    text = document.read_text()
+    regions = re.findall("perflab:begin ([^ ]+)", text)
+    assert regions == ["synchronous_commit", "synchronous_commit-2"]
+    assert two.run_id in text
+    assert again.run_id in text
+    assert one.run_id not in text
+
+
+def test_a_check_of_nothing_says_where_it_looked(tmp_path) -> None:
+    (tmp_path / "design").mkdir()
+    result = CliRunner().invoke(app, ["export", "--verify", str(tmp_path / "design")])
+    assert "no figure of the lab in" in result.output
+    assert "design" in result.output

@@ -38,6 +38,7 @@ def outside(text: str) -> list[str]:
 
 
 @given(TEXTS, TEXTS, st.lists(BODIES, min_size=1, max_size=4))
+@pytest.mark.promise
 def test_the_authors_text_stays_byte_for_byte_however_often_it_is_exported(
     before: str, after: str, bodies: list[str]
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_body_with_a_mark_in_it_is_refused() -> None:
         filled("", {"a": f"x\n{END}"})
 
 
+@pytest.mark.promise
 def test_a_region_edited_by_hand_is_refused_unless_it_may_be_lost() -> None:
     text = filled("", {"a": "one\n"})
     edited = text.replace("one", "mine")

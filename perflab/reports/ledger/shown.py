@@ -118,12 +118,15 @@ def unmeasured(entries: Sequence[Entry]) -> list[str]:
     return [f"{UNMEASURED.capitalize()}, {counted(rows, 'row')}: {words}" for rows, words in lines]
 
 
-def shown_ledger(entries: Sequence[Entry]) -> Shown:
-    """Return the ledger as a notebook shows it, with notes below."""
-    text = pd.DataFrame(
-        [(_row_text(entry.row), entry.row.published, _answer_text(entry)) for entry in entries],
-        columns=["row", "published", "answer"],
-    )
+def shown_ledger(entries: Sequence[Entry], *, brief: bool = False) -> Shown:
+    """Return the ledger as a notebook shows it, with notes below; ``brief`` leaves out reasons."""
+    rows = [
+        (entry.row.key, entry.row.published, "; ".join([entry.outcome, *entry.measured]))
+        if brief
+        else (_row_text(entry.row), entry.row.published, _answer_text(entry))
+        for entry in entries
+    ]
+    text = pd.DataFrame(rows, columns=["row", "published", "answer"])
     return Shown(ledger_table(entries), text, notes=notes_on(entries), marks=MARKS)
 
 

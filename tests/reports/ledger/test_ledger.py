@@ -102,6 +102,7 @@ def test_a_row_has_a_verdict_which_another_row_of_the_same_is_not_counted_as(wri
     assert "Verdicts are on 3 questions." in headline(ledger("inference"))
 
 
+@pytest.mark.promise
 def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
     write("other_load", {"concurrency": 20})
     assert entry().outcome == "not measured yet"
@@ -147,6 +148,7 @@ def test_a_view_is_shown_and_not_judged(write: Write, bring: Bring) -> None:
     assert not result.judged
 
 
+@pytest.mark.promise
 def test_a_run_without_the_treatments_in_question_does_not_show_them(
     write: Write, bring: Bring
 ) -> None:
@@ -191,6 +193,7 @@ def contrast(**changes: object) -> Contrast:
 
 
 @pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.promise
 def test_a_size_is_judged_by_its_own_response_at_the_published_load_only(kind: str) -> None:
     pings = row(kind, "p90_latency")
     assert mismatch(pings, contrast()) == ""
