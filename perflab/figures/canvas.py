@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,17 +45,28 @@ Line = tuple[str, float, str, str]
 class LabFigure(Figure):
     """A figure outside pyplot that still shows itself as a notebook cell's last expression.
 
-    The plots begin ``plot_top_in`` inches above the figure's lower end.
+    The plots begin ``plot_top_in`` inches above the figure's lower end. ``alternative`` is the text
+    for those who do not see it.
     """
 
     plot_top_in = 0.0
+    alternative = ""
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+    def _repr_png_(self) -> tuple[bytes, dict[str, Any]]:
         target = io.BytesIO()
         with applied():
             self.savefig(target, format="png", dpi=SCREEN_DPI)
         width_px, height_px = (round(float(inches) * 100) for inches in self.get_size_inches())
-        return target.getvalue(), {"width": width_px, "height": height_px}
+        shown = {"width": width_px, "height": height_px, "alt": self.alternative}
+        return target.getvalue(), shown
+
+
+def show_whole(formatter: Any) -> None:
+    """Let a notebook's formatter show figures as they are.
+
+    Once pyplot is used, its own formatter for figures would crop them to another size.
+    """
+    formatter.formatters["image/png"].for_type(LabFigure, LabFigure._repr_png_)
 
 
 def page_canvas(
@@ -77,7 +89,10 @@ def page_canvas(
     foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
     height = head_in + key_in + plot_height_in + foot_in
     figure = LabFigure(figsize=(WIDTH_IN, height), dpi=LAYOUT_DPI)
+    if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()):
+        show_whole(shell.display_formatter)
     figure.plot_top_in = foot_in + plot_height_in
+    figure.alternative = capitalized(title)
     FigureCanvasAgg(figure)
     rect = (0.0, foot_in / height, 1.0, plot_height_in / height)
     figure.set_layout_engine(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.noise import doubt
 from perflab.analysis.validity import typical_value
 from perflab.figures.theme import Look, compared_pairs, looks_of
 from perflab.recordings import Run
@@ -32,6 +33,8 @@ def footer(run: Run) -> str:
         lines.append(f"run {record.state}" + (f": {record.reason}" if record.reason else ""))
     if note := record.shared_cores:
         lines.append(f"not separated on this machine: {note}")
+    if why := doubt(run):
+        lines.append(f"DOUBTFUL: {why}")
     return without_paths(record, "\n".join(lines))
 
 

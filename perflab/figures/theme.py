@@ -25,8 +25,10 @@ FAINT = "#D9D9D9"
 # People who do not see red or green can tell these colours apart. Each is a step lighter or darker
 # in greyscale than its neighbours, and has a contrast of at least 3:1 with white.
 PALETTE = (
-    "#0072B2", "#D55E00", "#CC79A7", "#3B3B3B", "#C98500", "#00805D", "#3A93C9", "#6B4E1E",
+    "#0072B2", "#D55E00", "#CC79A7", "#3B3B3B", "#00805D", "#C98500", "#6B4E1E", "#3A93C9",
 )  # fmt: skip
+# A published value is a diamond of this colour, and no treatment is.
+PUBLISHED = "#882255"
 
 
 # Shipped with matplotlib: the same letters, and the same bytes, on every machine. The others have
@@ -86,6 +88,8 @@ def _settings() -> dict[str, Any]:
         "text.parse_math": False,
         # The widths of hinted letters, and so of lines, change with the resolution.
         "text.hinting": "none",
+        # Many publishers refuse type 3.
+        "pdf.fonttype": 42,
     }
 
 
@@ -153,7 +157,7 @@ def tick_label(text: str, width_in: float = 1.9, size_pt: float = 8, lines: int 
     return "\n".join(broken)
 
 
-MARKERS = ("o", "s", "D", "^", "v", "P", "X", "h")
+MARKERS = ("o", "s", "^", "v", "P", "X", "h", "p")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.core.formatters import DisplayFormatter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
-from perflab.figures.canvas import LabFigure
+from perflab.figures.canvas import LabFigure, finish, page_canvas, show_whole
+from perflab.figures.origin import page_of
 from perflab.figures.theme import (
     INK,
     MARKERS,
@@ -68,7 +71,7 @@ def test_neighbours_differ_for_those_who_do_not_see_red_or_green(eye) -> None:
     linear = np.array([to_rgb(color) for color in PALETTE]) ** 2.2
     simulated = np.clip(linear @ np.array(SEEN_BY[eye]).T, 0, 1) ** (1 / 2.2)
     assert all(np.linalg.norm(a - b) >= 0.15 for a, b in pairwise(simulated))
-    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in combinations(simulated[:4], 2))
+    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in combinations(simulated[:5], 2))
 
 
 def test_no_two_of_64_treatments_look_alike() -> None:
@@ -126,3 +129,16 @@ def test_letters_that_no_font_has_bring_no_warning(recwarn: pytest.WarningsRecor
         figure.canvas.draw()
     text_width_in("\U0001f600 日本 v1", 8)
     assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_a_figure_shows_itself_with_its_text_and_size_whatever_pyplot_has_set(tmp_path) -> None:
+    page = page_of(write_run(tmp_path, blocks=1, requests=40))
+    figure = page_canvas(page, "latency of both", 1.0)
+    figure.subplots()
+    formatter = DisplayFormatter()
+    show_whole(formatter)
+    formatter.formatters["image/png"].for_type(Figure, lambda _: b"of pyplot")
+    data, metadata = formatter.format(finish(figure))
+    assert data["image/png"].startswith(b"\x89PNG")
+    assert metadata["image/png"]["alt"] == "Latency of both"
+    assert metadata["image/png"]["width"] == 720

@@ -106,6 +106,7 @@ def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> N
     assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in odd]
 
 
+@pytest.mark.promise
 def test_both_formats_carry_the_same_complete_origin(normal, tmp_path) -> None:
     svg, png, _ = save_view(THROUGHPUT, normal, tmp_path)
     origin = provenance(svg)

@@ -16,8 +16,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from perflab.figures import theme
 from perflab.figures.origin import TYPICAL, Page
-from perflab.figures.theme import INK, MUTED, PALETTE, Look, tick_label, wrap
+from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, draw_interval, reach
 
 TRIAL = "trial"
@@ -180,7 +181,7 @@ class Published:
             axes.add_line(self._diamond(str(row["state"]), *place))
 
     def _diamond(self, load: str, *place: list[float], label: str = "") -> Line2D:
-        fill, edge = (PALETTE[1], "white") if load == SAME_LOAD else ("white", PALETTE[1])
+        fill, edge = (theme.PUBLISHED, "white") if load == SAME_LOAD else ("white", theme.PUBLISHED)
         return Line2D(*(place or ([], [])), marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="",
                       zorder=6, clip_on=False, gid="published", label=label)  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from perflab.figures import theme
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, Line, lines_of
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, text_width_in
 from perflab.figures.view import draw_interval
@@ -22,7 +23,7 @@ PAD_IN = 0.09
 LEAST_IN = 0.62
 # Heights in a row's picture: the first and the last block, the estimate, the published value.
 BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
-POINT, MEASURED, CLAIMED = PALETTE[6], INK, PALETTE[1]
+POINT, MEASURED, CLAIMED = PALETTE[7], INK, theme.PUBLISHED
 GAP_IN = 0.09
 SHARE = "share"
 # Between the three columns of a page.

@@ -156,7 +156,7 @@ THROUGHPUT = throughput_view()
 
 
 IN_FLIGHT_TITLE = "requests in flight over time, and where the other users are"
-COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[2], ELSEWHERE: PALETTE[5]}
+COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[2], ELSEWHERE: PALETTE[4]}
 PLACES = {state: Look(color, "", state) for state, color in COLORS.items()}
 OF_LAW = {LAW: Look(INK, "", "Little's law")}
 PANEL_IN = 2.0
