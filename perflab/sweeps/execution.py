@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -31,11 +32,12 @@ from perflab.sweeps.folder import (
     session_now,
     write_index,
 )
-from perflab.trials.progress import Event, Note, RunBegun, TrialBegun, showing
+from perflab.trials.progress import Event, Note, RunBegun, showing
 
 ASK_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # This word is in the command line of every IPython kernel.
 KERNEL = "ipykernel_launcher"
+INSIST_EVERY_S = 2.0
 
 
 class EndRequests:
@@ -55,6 +57,16 @@ class EndRequests:
         self._times += 1
         if (self._times == 1 and not interrupt_kernels()) or self._times == 2:
             raise KeyboardInterrupt(self.by)
+        if self._times == 1:
+            threading.Thread(target=_insist, daemon=True).start()
+
+
+def _insist() -> None:
+    """Interrupt the kernels until they have ended: one misses an interrupt between two cells."""
+    while True:
+        time.sleep(INSIST_EVERY_S)
+        if not interrupt_kernels():
+            return
 
 
 def interrupt_kernels() -> int:
@@ -211,9 +223,6 @@ def _attempt(active: ActiveSweep, cell: Cell) -> AttemptEnded:
         if isinstance(event, RunBegun):
             # It is written down at once, so that the run can be resumed after a kill.
             active.journal.add(RunMade(cell=cell.id, run_id=event.run_id))
-        elif isinstance(event, TrialBegun) and active.asked.by:
-            # A kernel between two cells does not notice the first signal.
-            interrupt_kernels()
         active.show(event)
 
     cell_folder = active.folder / "cells" / cell.id

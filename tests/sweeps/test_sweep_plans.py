@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +13,7 @@ import pytest
 
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
 from perflab.sweeps import execution
-from perflab.sweeps.attempt import resume_parameters
+from perflab.sweeps.attempt import NOTHING_VALID, _result, resume_parameters
 from perflab.sweeps.cells import Cell, Sweep, open_sweep
 from perflab.sweeps.folder import (
     AttemptBegun,
@@ -70,6 +73,7 @@ def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(
     assert "2 cells: 2 done" in perflab(tmp_path / "runs", *words, "--resume")[0]
 
 
+@pytest.mark.promise
 def test_a_line_that_a_kill_left_half_is_taken_away_and_all_others_stay(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add(AttemptBegun(cell="a", attempt=1))
@@ -86,6 +90,7 @@ def test_a_line_that_a_kill_left_half_is_taken_away_and_all_others_stay(tmp_path
         Journal(tmp_path)
 
 
+@pytest.mark.promise
 def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,3 +157,31 @@ def test_the_page_has_a_row_per_cell_and_says_what_others_wrote_as_text(
     assert 'href="../figures%20of%20one/it.ipynb"' in page
     assert "3 of 4 trials valid" in page
     assert "2 cells: 1 done, 1 waiting" in page
+
+
+def test_a_kernel_that_missed_an_interrupt_gets_another(monkeypatch) -> None:
+    """Between two cells a kernel ignores a signal."""
+    monkeypatch.setattr(execution, "INSIST_EVERY_S", 0.05)
+    program = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: signal.signal(signal.SIGINT, signal.SIG_DFL))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)"
+    )
+    words = [sys.executable, "-c", program, execution.KERNEL]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as kernel:
+        assert kernel.stdout is not None
+        kernel.stdout.readline()
+        execution.EndRequests().take(signal.SIGINT, None)
+        assert kernel.wait(timeout=30) == -signal.SIGINT
+
+
+@pytest.mark.promise
+def test_a_cell_in_which_no_trial_is_valid_is_not_done(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
+    for name, refused in (("some", [(0, 0)]), ("none", [(0, 0), (0, 1)])):
+        write_run(tmp_path, blocks=1, requests=60, run_id=name, invalid=refused)
+    some, none = (_result(tmp_path / name / "notebook.ipynb") for name in ("some", "none"))
+    assert (some["done"], some["valid_trials"], some["trials"]) == (True, 1, 2)
+    assert (none["done"], none["kind"], none["trials"]) == (False, NOTHING_VALID, 2)
+    assert none["error"].startswith("no trial is valid: ")
