@@ -1,4 +1,4 @@
-"""What is kept of a recording: findings, verdicts, page, section, and the table of each figure.
+"""What is kept of a recording: findings, verdicts, page, and the table of each figure.
 
 Of a long table every so many rows are kept, and a last line with its length and, by column, the sum
 of its absolute numbers or a checksum of its texts: whatever changes, that line does.
@@ -9,20 +9,17 @@ from __future__ import annotations
 import csv
 import io
 import math
-import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
-from importlib.metadata import version
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from perflab.analysis.evaluation import evaluate
-from perflab.figures.view import to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
 from perflab.reports.findings import readable_findings
-from perflab.reports.section import page_text, write_section
+from perflab.reports.section import page_text
 from tests.support.findings import findings_table
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -35,7 +32,7 @@ MOST_ROWS = 16
 def outputs_of(run: Run) -> dict[str, str]:
     """Return what is kept of a recording, by the name of its file.
 
-    Of one without requests that is what its trials' rows say: no figures, and no section.
+    Of one without requests that is what its trials' rows say: no figures, and no page.
     """
     found = {
         "findings.csv": findings_of(run),
@@ -45,23 +42,12 @@ def outputs_of(run: Run) -> dict[str, str]:
         return found
     figures = {view.name: view.table(run) for view in views_of(run)}
     found |= {f"figure-{name}.csv": as_csv(table) for name, table in figures.items()}
-    return {**found, "section.md": _section(run, figures), "page.md": page_text(run)}
+    return {**found, "page.md": page_text(run)}
 
 
 def findings_of(run: Run) -> str:
     """Return every claim of a recording as numbers."""
     return as_csv(findings_table(evaluate(run)), whole=True)
-
-
-def _section(run: Run, figures: Mapping[str, pd.DataFrame]) -> str:
-    """Return the section in Markdown; its pictures are named, and not drawn."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for figure, table in figures.items():
-            (folder / f"{figure}.csv").write_text(to_csv(table), encoding="utf-8")
-        saved = [folder / f"{figure}{kind}" for figure in figures for kind in (".svg", ".csv")]
-        text = write_section(run, folder, saved).read_text(encoding="utf-8")
-    return text.replace(f"perflab {version('perflab')}", "perflab VERSION")
 
 
 def as_csv(table: pd.DataFrame, whole: bool = False) -> str:
