@@ -29,12 +29,20 @@ def project_root() -> Path:
     return _place("PERFLAB_ROOT", _CHECKOUT if is_checkout() else _PACKAGE / "checkout")
 
 
+def _works_in_checkout() -> bool:
+    """Return whether the working folder is one of the lab's checkout, or is gone."""
+    try:
+        return is_checkout() and Path.cwd().resolve().is_relative_to(project_root())
+    except FileNotFoundError:
+        return is_checkout()
+
+
 def _results(name: str, in_checkout: str) -> Path:
-    """Return a folder of results: the project's, else the checkout's, else one where one works."""
+    """Return a folder of results: the project's, the checkout's for work in it, else one here."""
     of = project()
     if of is not None:
         return of.results[name]
-    return project_root() / in_checkout if is_checkout() else Path.cwd() / RESULTS[name]
+    return project_root() / in_checkout if _works_in_checkout() else Path.cwd() / RESULTS[name]
 
 
 def runs_dir() -> Path:
@@ -45,7 +53,7 @@ def runs_dir() -> Path:
 def documents_dir() -> Path:
     """Return the folder whose documents and figures are the user's: project, checkout or here."""
     of = project()
-    return of.file.parent if of else project_root() if is_checkout() else Path.cwd()
+    return of.file.parent if of else project_root() if _works_in_checkout() else Path.cwd()
 
 
 def reference_dir() -> Path:

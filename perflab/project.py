@@ -14,6 +14,12 @@ from perflab.errors import ParameterError
 FILE = "perflab.toml"
 RESULTS = {"runs": "perflab-runs", "figures": "figures", "sweeps": "perflab-sweeps"}
 EXPERIMENTS = "perflab_experiments"
+# What a project's notebook compares: the last two commits of the folder that it is in.
+OF_THE_NOTEBOOK = {
+    "folder": ".",
+    "variants": ["old=git:.@HEAD~1", "new=git:.@HEAD"],
+    "command": "python3 app.py --port {port}",
+}
 TEXT = f"""\
 # A project of perflab. What is left out has the value shown; folders are relative to this file.
 [results]

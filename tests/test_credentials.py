@@ -75,6 +75,7 @@ def test_an_error_shows_no_credential(error: Exception) -> None:
     assert "hunter22" not in str(type(error).__new__(type(error), *map(masked, error.args)))
 
 
+@pytest.mark.promise
 def test_an_error_masks_what_a_log_repeats() -> None:
     keep("hunter22", "DB_PASSWORD")
     assert "{env:DB_PASSWORD}" in str(ServiceFailed("new", "ended", "it is hunter22"))

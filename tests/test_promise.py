@@ -66,6 +66,7 @@ OF_THE_RECORDING = {
 }
 
 
+@pytest.mark.promise
 def test_a_recording_of_0_1_is_read_and_says_what_it_said() -> None:
     files = {path.name for path in RECORDING.rglob("*.*") if path.is_file()}
     assert set(re.findall(r"(\w+\.(?:json|parquet))`", section("Recordings"))) == files

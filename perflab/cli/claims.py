@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from perflab.cli.outputs import print_shown
+from perflab.statistics.in_words import counted
+
+# More rows are listed in a line each, without reasons.
+MOST_WHOLE = 60
 
 
 def command(
@@ -54,9 +58,14 @@ def command(
         return
     entries = narrowed(ledger(study, backend), answer)
     if study or answer:
-        print_shown(replace(shown_ledger(entries), heading="Published rows", notes=()))
+        brief = len(entries) > MOST_WHOLE
+        shown = shown_ledger(entries, brief=brief)
+        print_shown(replace(shown, heading="Published rows", notes=()))
+        if brief:
+            print("\nReasons and runs: narrow it by --answer, such as --answer 'not measured yet'")
         print()
-    print_shown(replace(shown_counts(entries), heading="What became of published rows"))
+    heading = f"What became of {counted(len(entries), 'published row')}"
+    print_shown(replace(shown_counts(entries), heading=heading))
     if not (study or answer):
         print("", *unmeasured(entries), sep="\n")
         print("\nEach row with its result: perflab claims --study NAME, or --answer judged")

@@ -100,7 +100,7 @@ def _problem(keys: KeyPath, value: object, content: Mapping[str, Any]) -> str:
     elif table == LOAD and name in content:
         return f"stands both at the top and in [{LOAD}]"
     elif table == VARIANTS and len(keys) > 2:
-        entry = f'"{".".join(keys[1:])}" = {json.dumps(str(value))}'
+        entry = f'"{".".join(keys[1:])}" = {json.dumps(str(value), ensure_ascii=False)}'
         return f"is a table: put a name with dots in quotes ({entry})"
     elif table == VARIANTS and not isinstance(value, str):
         return 'must be text in quotes, like "command:python3 server.py --port {port}"'

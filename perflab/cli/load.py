@@ -244,6 +244,8 @@ def _search(
 
     length_s = options.duration_s or DEFAULT_PROBE_S
     by_users = options.users > 0
+    what = "users" if by_users else "requests/s"
+    print(f"each number of {what} is tried twice, and again if that disagrees", file=sys.stderr)
 
     with (
         place(None, workload) as here,
@@ -287,7 +289,7 @@ def _search(
         ]
         print(json.dumps({**shown, "sentence": limit.sentence, "probes": probes}))
     else:
-        print(f"capacity in {'users' if by_users else 'requests/s'}: {limit.sentence}")
+        print(f"capacity in {what}: {limit.sentence}")
     if not limit.low:
         # No level held, because of the client or because every level missed the objective.
         raise typer.Exit(Status.MISSED if limit.limit == "server" else Status.INVALID)

@@ -11,22 +11,27 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.outputs import make_console, print_table
+from perflab.cli.outputs import make_console, named_here, print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
 
 STATES = ("valid", "invalid", "failed")
+# So many treatments are named.
+SHOWN = 3
 
 
 def command(
     experiment: Annotated[str, typer.Option(help="only runs of this experiment")] = "",
     limit: Annotated[int, typer.Option(min=0, help="only this many, the newest; 0: all")] = 0,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="only runs that ship with the lab")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="print JSON, with parameters and paths")
     ] = False,
 ) -> None:
-    """List recorded runs, oldest first, after those of the reference, which ship with the lab.
+    """List recorded runs, oldest first: your own, or those that ship with the lab.
 
     Example: perflab runs --json
 
@@ -36,18 +41,23 @@ def command(
     from perflab.recordings import list_runs, reference_runs
 
     problems: list[str] = []
-    all_runs = [*reference_runs(), *list_runs(runs_dir(), problems)]
+    all_runs = reference_runs() if reference else list_runs(runs_dir(), problems)
     _check_experiment(experiment, all_runs)
     # A limit of 0 gives all: [-0:] is the whole list.
     runs = [run for run in all_runs if experiment in ("", run.record.experiment)][-limit:]
     if as_json:
         print(json.dumps([_as_words(run) for run in runs], indent=1))
     elif not all_runs:
-        print("there are no runs yet; 'perflab run EXPERIMENT' or 'perflab lab' makes one")
+        print(
+            f"there are no runs in {named_here(runs_dir())} yet; 'perflab run EXPERIMENT' or "
+            "'perflab lab' makes one, and 'perflab runs --reference' lists those of the lab"
+        )
     elif not runs:
         print(f"none of the {len(all_runs)} runs is a run of {experiment}")
     else:
         print_table(_table(runs))
+        if not reference:
+            print(f"in {named_here(runs_dir())}; 'perflab show latest' tells what came out")
     for problem in problems:
         print(f"perflab: left out: {problem}", file=sys.stderr)
 
@@ -66,18 +76,25 @@ def _table(runs: list[Run]) -> Table:
     from perflab.recordings import complete_blocks
     from perflab.reports.runs import state_of
 
-    table = Table("run", "state", "backend", "blocks", "valid")
+    table = Table("run", "compares", "state", "backend", "blocks", "valid")
     table.columns[0].no_wrap = True
     for run in runs:
         counts = _counts(run)
         table.add_row(
             run.run_id,
+            _compared(run),
             state_of(run),
             run.record.backend,
             f"{complete_blocks(run)}/{run.record.blocks}",
             f"{counts['valid']}/{sum(counts.values())}",
         )
     return table
+
+
+def _compared(run: Run) -> Text:
+    """Return the treatments of a run, or how many there are."""
+    labels = [treatment.label for treatment in run.record.treatments]
+    return Text(" | ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} treatments")
 
 
 def _counts(run: Run) -> dict[str, int]:

@@ -5,6 +5,7 @@ All of its files are written, or none.
 
 from __future__ import annotations
 
+import json
 import keyword
 import os
 import re
@@ -19,7 +20,15 @@ from perflab.errors import ParameterError
 from perflab.host.files import replace_file, whole_folder
 from perflab.parameters import unknown
 from perflab.paths import notebook_file, notebooks_dir
-from perflab.project import EXPERIMENTS, FILE, RESULTS, TEXT, project, project_file
+from perflab.project import (
+    EXPERIMENTS,
+    FILE,
+    OF_THE_NOTEBOOK,
+    RESULTS,
+    TEXT,
+    project,
+    project_file,
+)
 from perflab.stacks.spec import service_names
 
 ALLOWED = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -28,12 +37,6 @@ SUFFIX, NAME, FILLED, PACKAGE = ".in", "NAME", "@NAME@", "@HOME@"
 # How a cell begins in the template of a notebook: its kind, and its id.
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
 DUELS, DUEL = "custom_service", "duel.ipynb"
-# What the notebook of a project compares: the last two commits of the folder that it is in.
-OF_THE_PROJECT = {
-    "folder": '"."',
-    "variants": '["old=git:.@HEAD~1", "new=git:.@HEAD"]',
-    "command": '"python3 app.py --port {port}"',
-}
 
 
 def new_project() -> list[Path]:
@@ -69,10 +72,13 @@ def _of_the_project(notebook: str) -> str:
     reads, writes = cast(Any, nbformat.reads), cast(Any, nbformat.writes)
     content = reads(notebook, as_version=4)
     (cell,) = (each for each in content.cells if "parameters" in each.metadata.get("tags", ()))
-    for name, value in OF_THE_PROJECT.items():
+    for name, value in OF_THE_NOTEBOOK.items():
         # A value ends where the next parameter or a comment begins.
         cell.source = re.sub(
-            rf"^({name}: \w+) = (\[.*?^\]|\S+)", rf"\1 = {value}", cell.source, flags=re.M | re.S
+            rf"^({name}: \w+) = (\[.*?^\]|\S+)",
+            rf"\1 = {json.dumps(value)}",
+            cell.source,
+            flags=re.M | re.S,
         )
     return str(writes(content)) + "\n"
 

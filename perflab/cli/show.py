@@ -73,10 +73,15 @@ def _print_answers(run: Run) -> None:
     """Print the answers, what each treatment did, why trials do not count, and the noise."""
     from perflab.analysis.noise import noise_flags
     from perflab.analysis.validity import validity_table
+    from perflab.reports.duels import are_variants, variant_sentences
     from perflab.reports.section import page_table
     from perflab.reports.verdicts import shown_answers
 
-    print_shown(shown_answers(run, "the reasons stand below"))
+    if are_variants(run):
+        for sentence in variant_sentences(run):
+            make_console().print(Text(sentence))
+    else:
+        print_shown(shown_answers(run, "the reasons stand below"))
     print()
     print_parts(page_table(run))
     for row in validity_table(run).to_dict("records"):

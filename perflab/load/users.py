@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from perflab.errors import ParameterError
 from perflab.load.clients.exchange import TOO_LARGE, Exchange, Prepared
 from perflab.load.clients.outcome import CODES, ERRORS, Failed
-from perflab.load.clients.response import header
+from perflab.load.clients.response import header, values
 from perflab.load.workload.request import Request
 from perflab.parameters import did_you_mean
 
@@ -111,6 +111,12 @@ class Answer:
     def header(self, name: str) -> str:
         """Return a header's first value, or an empty string."""
         return header(self.head, name)
+
+    def cookies(self) -> dict[str, str]:
+        """Return the cookies that the answer sets, by name, without their attributes."""
+        set_by = values(self.head, "set-cookie")
+        pairs = (value.partition(";")[0].partition("=") for value in set_by)
+        return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 class NotServed(Failed):

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from perflab.errors import RecordingError, ResumeRefused
+from perflab.errors import RecordingError
 from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
 from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, schemas
@@ -186,19 +186,7 @@ def remainder(
 
 
 def remaining_blocks(record: RunRecord, path: Path) -> tuple[dict[int, int], list[str]]:
-    """Return the blocks to measure with their attempt numbers, and the trials that they replace.
-
-    ResumeRefused where several blocks are incomplete: no interruption leaves more than one.
-    """
-    run = Run(path)
-    readable = [str(name) for name in run.trials()["trial_id"]]
+    """Return the blocks to measure with their attempt numbers, and the trials that they replace."""
+    readable = [str(name) for name in Run(path).trials()["trial_id"]]
     on_disk = [folder.name for folder in path.glob("trials/b*") if TRIAL_ID.fullmatch(folder.name)]
-    damaged = set(on_disk) - set(readable)
-    attempts, superseded = remainder(record, readable, damaged)
-    begun = sorted({parse_trial_id(name)[0] for name in {*superseded, *damaged}} & set(attempts))
-    if len(begun) > 1:
-        raise ResumeRefused(
-            f"run {record.run_id}: blocks {', '.join(map(str, begun))} are incomplete; damaged "
-            f"trials: {'; '.join(run.problems) or 'none'}. Start a new run"
-        )
-    return attempts, superseded
+    return remainder(record, readable, set(on_disk) - set(readable))

@@ -12,6 +12,7 @@ from perflab.errors import ParameterError
 from perflab.load.literals import FORMS, by_reference
 from perflab.parameters import check, did_you_mean
 from perflab.paths import runs_dir
+from perflab.project import OF_THE_NOTEBOOK
 from perflab.recordings import REFERENCE, Run, is_reference, open_run
 from perflab.stacks.spec import load_service
 from perflab.trials.experiment import OF_THE_CALL, Experiment, RunParameters
@@ -160,7 +161,8 @@ def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -
     ``defaults`` has every parameter of the experiment, and ``namespace`` the notebook's variables.
     Of cells that were run several times the last time counts. The cell of defaults (``name: type =
     value``) names every parameter, so that a value equal to its default is unchanged. Injected
-    values are there whatever their names.
+    values are there whatever their names. What a project's notebook began with is unchanged where
+    a recorded run is named: that run has other values.
 
     ParameterError where that cell has another name or lacks one, and where a value that papermill
     injected was set again by it, because it has lost its tag: papermill then injects before it.
@@ -182,6 +184,8 @@ def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -
         for name, default in defaults.items()
         if name in namespace and _as_tuple(namespace[name]) != default
     ]
+    if namespace.get("from_run") or namespace.get("resume"):
+        changed = [name for name in changed if namespace[name] != OF_THE_NOTEBOOK.get(name)]
     return {name: namespace[name] for name in dict.fromkeys([*injected, *changed])}
 
 

@@ -34,7 +34,9 @@ class Conducted:
             env={**os.environ, **foreign_environment()},
         )
         assert self._child.stdin is not None
-        self._child.stdin.write(order.model_dump_json().encode() + b"\n")
+        # A conductor that is dead already says why itself, and is found lost.
+        with contextlib.suppress(BrokenPipeError):
+            self._child.stdin.write(order.model_dump_json().encode() + b"\n")
         self._pending = b""
         self.pid = self._child.pid
 

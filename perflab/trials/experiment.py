@@ -17,6 +17,7 @@ from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady,
 from perflab.recordings.display import Lines, Shown, named_values, plain
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
+from perflab.stacks.spec import unchecked
 from perflab.statistics.interim_analysis import planned
 from perflab.trials.designs import LONGEST_MS, Design, Kind
 from perflab.trials.plan import RunPlan, Treatment, obstacles, too_few_blocks
@@ -246,6 +247,11 @@ class PresetParameters(RunParameters):
         return values
 
 
+def _unchecked(treatments: Sequence[Treatment]) -> list[Remark]:
+    names = dict.fromkeys(node.service for item in treatments for node in item.stack.nodes)
+    return [Remark(code="settings.unchecked", text=text) for text in unchecked(names)]
+
+
 # Parameters of the call and not of the measurement: no run records them.
 OF_THE_CALL = ("from_run", "resume", "wait_s")
 
@@ -317,6 +323,7 @@ class Experiment:
                 warnings=(
                     *self.warnings(parameters),
                     *too_few_blocks(contrasts, blocks, parameters.fresh_blocks),
+                    *_unchecked(treatments),
                 ),
             )
         except ValidationError as error:

@@ -88,6 +88,7 @@ def test_a_factor_below_one_is_refused(perflab: Type, three: Path) -> None:
     assert "10% worse" in perflab(three, "compare", "a0", "b0", "--fail-on", "0.9", code=1)
 
 
+@pytest.mark.promise
 def test_a_gate_passes_nothing_that_could_not_be_compared(perflab: Type, three: Path) -> None:
     failed = [(block, 0) for block in range(3)]
     for place in range(3):

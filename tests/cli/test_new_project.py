@@ -119,3 +119,9 @@ def test_a_notebook_is_copied_and_an_unknown_one_or_a_second_copy_refused() -> N
         copy_notebook("flush_map")
     with pytest.raises(ParameterError, match="did you mean 'sync_vs_async'"):
         copy_notebook("sync_vs_asynk")
+
+
+def test_results_of_work_outside_of_checkout_and_project_stay_there(here: Path) -> None:
+    assert results() == [here / "perflab-runs", here / "figures", here / "perflab-sweeps"]
+    os.chdir(paths.project_root() / "docs")
+    assert paths.runs_dir() == paths.project_root() / "data" / "runs"

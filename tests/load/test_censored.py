@@ -57,6 +57,7 @@ def shown(result: LoadResult, *objectives: Objective) -> tuple[dict[str, Any], S
 # The rule for single values.
 
 
+@pytest.mark.promise
 def test_a_percentile_below_the_rank_of_late_cut_off_requests_is_exact() -> None:
     known, cut = np.arange(1.0, 9901), np.full(100, 1e6)
     bounds = bounds_of(known, cut, (50, 95, 99.9))
@@ -80,6 +81,7 @@ def test_requests_cut_off_early_may_move_a_percentile_by_at_most_a_twentieth() -
 # The printed numbers.
 
 
+@pytest.mark.promise
 def test_52_of_6000_requests_that_hang_leave_no_mean_and_no_p99_point_9(tmp_path: Path) -> None:
     numbers, judged = shown(hung(tmp_path))
     assert judged.valid
@@ -179,6 +181,7 @@ def test_a_crowd_that_leaves_at_the_end_is_no_trend(tmp_path: Path) -> None:
     assert abs(response_trend(result).log) < 0.01
 
 
+@pytest.mark.promise
 def test_where_no_answer_came_the_time_out_is_the_bound() -> None:
     columns = time_columns({"mean_ms": Number(300_000.0, math.inf, math.nan)})
     assert columns["mean_at_least_ms"] == 300_000.0
@@ -193,6 +196,7 @@ def test_a_bound_without_any_known_part_of_the_client_can_miss_an_objective() ->
     assert _held(Number(110.0, math.inf, 20.0), 100.0) is None
 
 
+@pytest.mark.promise
 def test_a_time_out_takes_no_part_of_the_client_out_of_the_throughput() -> None:
     known = {"throughput_rps": 100.0, "mean_client_ms": 3.0}
     whole = throughput_without({**known, "mean_ms": 10.0})

@@ -33,6 +33,7 @@ BY_TIME = ClosedLoop(users=5, duration_s=4, warmup_s=1, pacing_s=0.1)
 
 
 @pytest.mark.parametrize("arrivals", [OPEN, BY_COUNT, Burst(size=500)])
+@pytest.mark.promise
 def test_a_load_of_known_size_is_refused_when_requests_are_missing(
     tmp_path: Path, arrivals: Any
 ) -> None:
@@ -47,6 +48,7 @@ def test_a_load_of_known_size_is_refused_when_requests_are_missing(
 
 
 @pytest.mark.parametrize("arrivals", [BY_TIME, scripted(duration_s=4, warmup_s=1).arrivals])
+@pytest.mark.promise
 def test_a_load_of_known_length_is_refused_when_it_ends_early(
     tmp_path: Path, arrivals: Any
 ) -> None:
@@ -216,6 +218,7 @@ def test_failures_on_shared_connections_that_had_served_before_are_told(
     )
 
 
+@pytest.mark.promise
 def test_requests_that_few_files_kept_back_are_no_fault_of_the_server(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

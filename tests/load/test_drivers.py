@@ -74,6 +74,7 @@ def test_an_open_load_is_planned_by_its_schedule_however_late_it_is_sent(
         assert request.done_ns - request.started_ns == world.service_ns
 
 
+@pytest.mark.promise
 def test_a_client_that_stood_still_starts_the_requests_planned_meanwhile_late() -> None:
     requests = opened(World(service_ns=2 * MS, stall=(300 * MS, 600 * MS)), OPEN)
     missed = [request for request in requests if 300 * MS <= request.planned_ns < 600 * MS]
@@ -82,6 +83,7 @@ def test_a_client_that_stood_still_starts_the_requests_planned_meanwhile_late() 
     assert max(request.done_ns - request.planned_ns for request in requests) == 302 * MS
 
 
+@pytest.mark.promise
 def test_requests_that_a_stop_leaves_of_a_schedule_are_counted_as_unsent() -> None:
     requests, unsent = World().opened(OPEN, stop_ns=510 * MS)
     assert (len(requests), unsent) == (21, 19)
@@ -141,6 +143,7 @@ def test_users_plan_the_next_request_by_the_end_of_the_last_their_think_time_and
             assert after.started_ns >= after.planned_ns
 
 
+@pytest.mark.promise
 def test_a_late_client_does_not_make_a_constant_pace_drift() -> None:
     pace = ClosedLoop(users=1, requests=20, pacing_s=0.05)
     requests = closed(World(late_ns=7 * MS, handling_ns=3 * MS), pace)

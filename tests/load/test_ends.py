@@ -47,6 +47,7 @@ def expected(answer: str, end: str, encrypted: bool) -> str:
 
 @pytest.mark.parametrize("encrypted", [False, True])
 @pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+@pytest.mark.promise
 def test_an_answer_is_whole_only_if_its_end_was_said(
     client: str, encrypted: bool, tmp_path: Path
 ) -> None:

@@ -150,6 +150,7 @@ def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: 
 REFUSALS = {"server.failures", "load.incomplete", "load.unsent", "load.short", "client.failures"}
 
 
+@pytest.mark.promise
 def test_the_failures_of_several_workers_end_the_load_of_all_together() -> None:
     good = 12
     # All four users of each worker fail in the second round: no single worker has nine failures.

@@ -108,6 +108,7 @@ def sent_to(manner: str, size: int = 8, timeout_s: float = 10) -> tuple[Users, S
 
 
 @pytest.mark.parametrize(("manner", "resent"), [("graceful", 0), ("below", 1), ("refused", 3)])
+@pytest.mark.promise
 def test_what_a_server_has_not_begun_goes_out_again_and_is_answered_once(
     manner: str, resent: int
 ) -> None:
@@ -120,6 +121,7 @@ def test_what_a_server_has_not_begun_goes_out_again_and_is_answered_once(
     assert (len(seen.peers) > 1) == (manner != "refused")
 
 
+@pytest.mark.promise
 def test_an_answer_of_another_length_than_it_says_fails_alone() -> None:
     users, seen = sent_to("miscounted")
     assert Counter(users.errors) == {"": REQUESTS - 4, "protocol": 4}

@@ -97,6 +97,7 @@ def test_a_value_in_the_list_of_secret_names_is_refused_and_not_shown() -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.promise
 def test_headers_of_a_file_are_sent_and_no_value_of_it_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "headers.txt"
     file.write_text(f"# ours\nX-Visitor: {SECRET}\n\n")

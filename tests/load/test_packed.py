@@ -163,6 +163,7 @@ def test_streams_are_read_unpacked_and_what_packing_did_is_told() -> None:
     assert unread["packed"]["gzip"] == {"answers": 6, "bytes": 6 * size}
 
 
+@pytest.mark.promise
 def test_a_script_gets_the_content() -> None:
     reader = ResponseReader(BodyRules(kept=True))
     assert reader.feed(answer("gzip", GZIP(CONTENT)).parts[0].data)
@@ -208,3 +209,13 @@ def test_a_body_that_cannot_be_unpacked_is_not_the_expected_one_of_a_variant() -
         look = RightAnswer(variant="a", target=url).look(scene)
         with pytest.raises(WrongAnswer, match=r"the body of GET / is not read: .*sdch"):
             look.before()
+
+
+def test_a_bomb_is_not_unpacked_further_than_may_be_held() -> None:
+    packed = bytes(pa.Codec("brotli").compress(bytes(256 << 20)))
+    assert len(packed) < encodings.BYTES_AT_ONCE
+    with pytest.raises(ValueError, match="become more than 64 MiB"):
+        encodings._Brotli().decompress(packed)
+    content, problem = unpacked(packed, "br")
+    assert content == b""
+    assert "become more than 64 MiB" in problem

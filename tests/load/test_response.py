@@ -196,6 +196,7 @@ def test_wrong_responses_have_their_class(raw: bytes, kind: str) -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.text("ab", max_size=8), st.text("ab", min_size=1, max_size=4), CUTS)
+@pytest.mark.promise
 def test_text_and_checksum_are_judged_however_the_body_is_cut(
     text: str, searched: str, cuts: list[int]
 ) -> None:

@@ -37,6 +37,7 @@ def test_constant_gaps_are_exact_to_the_nanosecond(rate: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.promise
 def test_poisson_gaps_are_exponential_and_independent(seed: int) -> None:
     planned = whole(poisson(Stage(rate=5_000, duration_s=4), seed=seed))
     gaps = np.diff(planned) / 1e9

@@ -57,6 +57,7 @@ def delays(late_ms: float, number: int) -> tuple[np.ndarray, np.ndarray]:
      ("loop", 0.6, 0.001, 0.2), ("loop", 0.6, 0.005, 0.5), ("loop", 0.06, 0.001, 1.0),
      ("loop", 0.06, 0.03, 3.0)],
 )  # fmt: skip
+@pytest.mark.promise
 def test_a_planned_load_may_be_late_by_a_tenth_of_its_response_times(
     tmp_path: Path, kind: str, share: float, service_s: float, allowed_ms: float
 ) -> None:
@@ -80,6 +81,7 @@ def busy(share: float) -> dict[str, int]:
     return {"cpu_ns": round(share * 4.99 * S)}
 
 
+@pytest.mark.promise
 def test_the_client_of_a_closed_loop_may_use_85_percent_of_its_cores(tmp_path: Path) -> None:
     assert judged(tmp_path, **busy(0.849)).valid
     reason, side = only(judged(tmp_path, **busy(0.86)))
@@ -119,6 +121,7 @@ def first_are_warm_up(rows: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("ratio", "valid"), [(0.96, False), (0.98, True), (1.02, True), (1.04, False)]
 )
+@pytest.mark.promise
 def test_littles_law_must_hold_within_its_range(tmp_path: Path, ratio: float, valid: bool) -> None:
     # 100 requests a second of 300 ms each are 30 users at work.
     judgement = judged(tmp_path, FREE, latency_s=0.3 * ratio, change=first_are_warm_up)
@@ -155,6 +158,7 @@ def test_littles_law_is_silent_where_users_do_more_than_wait(tmp_path: Path, arr
 
 
 @pytest.mark.parametrize(("earlier", "later"), [*pairwise(INSTANTS)])
+@pytest.mark.promise
 def test_instants_that_are_out_of_order_are_no_record(
     tmp_path: Path, earlier: str, later: str
 ) -> None:
@@ -169,6 +173,7 @@ def test_instants_that_are_out_of_order_are_no_record(
 
 
 @pytest.mark.parametrize("step_ms", [5.1, -5.1])
+@pytest.mark.promise
 def test_clocks_that_moved_against_each_other(tmp_path: Path, step_ms: float) -> None:
     assert judged(tmp_path, clock_step_ms=step_ms / 5.1 * 5).valid
     reason, side = only(judged(tmp_path, clock_step_ms=step_ms))
@@ -178,6 +183,7 @@ def test_clocks_that_moved_against_each_other(tmp_path: Path, step_ms: float) ->
 
 
 @pytest.mark.parametrize("kind", ["status", "timeout"])
+@pytest.mark.promise
 def test_one_failure_of_twenty_passes_and_more_do_not(tmp_path: Path, kind: str) -> None:
     assert judged(tmp_path, errors={kind: 25}).valid
     reason, side = only(judged(tmp_path, errors={kind: 26}))

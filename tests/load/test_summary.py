@@ -35,6 +35,7 @@ def shown(
 
 
 @pytest.mark.parametrize("share", [50, 90, 95, 99, 99.9])
+@pytest.mark.promise
 def test_a_percentile_is_shown_from_the_sample_on_that_supports_it(share: float) -> None:
     values = np.arange(needed_n(share)) * 1_000_000
     assert list(percentiles_ms(values, (share,)).values()) != [None]
@@ -124,6 +125,7 @@ def test_first_errors_are_bounded_and_printable() -> None:
     assert all(text.isprintable() for _, _, text in texts_kept)
 
 
+@pytest.mark.promise
 def test_response_times_count_from_the_planned_instant_and_service_times_from_sending(
     tmp_path: Path,
 ) -> None:

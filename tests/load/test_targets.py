@@ -54,6 +54,7 @@ def test_this_machine_is_a_target(url: str) -> None:
         "http://[127.0.0.1]/",
     ],
 )  # fmt: skip
+@pytest.mark.promise
 def test_addresses_that_only_look_like_this_machine_are_refused(url: str) -> None:
     with pytest.raises(TargetRefused):
         refuse_foreign(url)
@@ -105,6 +106,7 @@ def test_an_origin_is_split_from_its_own_url(scheme: str, port: int, host: str) 
     assert origin.authority.endswith(str(port)) or port == PORTS[scheme]
 
 
+@pytest.mark.promise
 def test_a_localhost_that_resolves_to_another_machine_is_not_connected_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

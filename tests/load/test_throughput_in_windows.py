@@ -164,6 +164,7 @@ def test_users_who_think_or_keep_a_pace_are_free_again_after_it(
     assert result.throughput_rps == pytest.approx(4 / cycle_ms * 1e3, rel=1e-3)
 
 
+@pytest.mark.promise
 def test_a_request_that_was_paused_with_its_service_counts_without_the_pause(
     tmp_path: Path,
 ) -> None:

@@ -346,3 +346,13 @@ def test_a_late_sender_is_judged_by_the_times_of_its_own_kinds(
     # The lag of streams is how late their messages were sent: these outnumber the requests.
     assert judgement.lag_p50_ms == pytest.approx(1.5)
     assert any("client was late" in reason for reason in judgement.reasons) == late
+
+
+def test_every_cookie_of_an_answer_is_there() -> None:
+    head = (
+        b"HTTP/1.1 302 Found\r\nSet-Cookie: csrftoken=a=b; Path=/; Secure\r\n"
+        b"Location: /\r\nset-cookie: sessionid=xyz; HttpOnly\r\n"
+    )
+    answer = Answer(302, "", head)
+    assert answer.cookies() == {"csrftoken": "a=b", "sessionid": "xyz"}
+    assert Answer(200, "", b"HTTP/1.1 200 OK\r\n").cookies() == {}

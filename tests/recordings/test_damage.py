@@ -80,6 +80,7 @@ def assert_left_out(folder: Path, *words: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("harm", [cut_short, flip_a_bit, Path.unlink])
+@pytest.mark.promise
 def test_a_file_that_is_not_what_was_committed(folder: Path, name: str, harm: Harm) -> None:
     harm(folder / name)
     assert_left_out(folder, name)

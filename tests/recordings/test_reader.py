@@ -19,6 +19,7 @@ def run(tmp_path) -> Run:
     return write_run(tmp_path, blocks=2, requests=60, invalid=[(0, 0)], failed=[(1, 1)])
 
 
+@pytest.mark.promise
 def test_what_does_not_count_must_be_asked_for(run) -> None:
     valid = set(run.valid_trials()["trial_id"])
     assert len(valid) == 2
@@ -26,6 +27,7 @@ def test_what_does_not_count_must_be_asked_for(run) -> None:
 
 
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+@pytest.mark.promise
 def test_another_schema_is_refused_with_the_way_out(run, version: int) -> None:
     file = run.path / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": version}))

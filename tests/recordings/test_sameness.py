@@ -84,6 +84,7 @@ def test_an_unchanged_run_may_go_on(before: RunRecord) -> None:
         ({"placement__client": [0, 1]}, ["client.0 (1 -> 0)", "client.1 (nothing -> 1)"]),
     ],
 )  # fmt: skip
+@pytest.mark.promise
 def test_a_change_is_refused_and_named_with_both_values_and_the_way_out(
     before: RunRecord, changes: dict[str, Any], words: list[str]
 ) -> None:

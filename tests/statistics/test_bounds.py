@@ -67,6 +67,7 @@ def test_a_difference_to_requests_that_were_cut_off_is_open_on_one_side(
     st.data(),
     st.sampled_from(["at most", "at least"]),
 )
+@pytest.mark.promise
 def test_a_bound_is_never_tighter_than_the_interval_of_the_values_behind_it(
     values: list[float], data: st.DataObject, side: str
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_bound_shows_a_direction_excludes_a_size_and_agrees_only_with_a_publis
     assert (verdict.outcome, verdict.direction, verdict.size) == (outcome, way, size)
 
 
+@pytest.mark.promise
 def test_a_bound_above_no_effect_shows_nothing() -> None:
     effect = at_most_of(1.25, 1.3, 1.33, 1.36, 1.4, 1.45)
     assert effect.limit > 1

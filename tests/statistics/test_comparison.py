@@ -53,6 +53,7 @@ def test_the_null_distribution_equals_that_of_all_signs(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [6, 7, 10, 12])
+@pytest.mark.promise
 def test_the_interval_holds_exactly_the_centres_that_the_test_accepts(n: int) -> None:
     x = np.random.default_rng(n).normal(0.3, 1, n)
     ends = interval(x, 0.95)
@@ -70,6 +71,7 @@ def test_the_interval_holds_exactly_the_centres_that_the_test_accepts(n: int) ->
         assert not accepted(outside)
 
 
+@pytest.mark.promise
 def test_six_pairs_reach_97_percent_with_their_extremes() -> None:
     logs = np.array([0.1, 0.4, 0.2, 0.6, 0.3, 0.5])
     effect = compare(*from_logs(logs))
@@ -104,6 +106,7 @@ def test_swapping_the_sides_inverts_everything(values: list[float], seed: int) -
     assert not one.estimate > one.high * (1 + 1e-9)
 
 
+@pytest.mark.promise
 def test_a_missing_side_is_left_out() -> None:
     effect = compare(series([2, 2.2, math.nan, 2.4]), pd.Series([1.0, 1.0, 1.0], index=[0, 1, 2]))
     assert effect.n == 2
@@ -117,6 +120,7 @@ def test_one_pair_has_a_ratio_and_no_interval() -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.promise
 def test_a_few_equal_blocks_hide_the_noise_and_show_nothing(n: int) -> None:
     effect = effect_of(series([0.3] * n))
     assert math.isnan(effect.low)
@@ -189,6 +193,7 @@ differences = st.lists(st.integers(-40, 60).map(lambda n: n / 37), min_size=2, m
 @given(differences)
 # Four Walsh averages are at most 0, one too many for 8 blocks; one of them is 0.
 @example([-3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+@pytest.mark.promise
 def test_the_interval_leaves_out_no_effect_exactly_where_p_is_0_05_at_most(x: list[float]) -> None:
     effect = effect_of(pd.Series(x), scale="difference")
     # A t interval that ends at 0, except for rounding, is not checked.
@@ -204,6 +209,7 @@ def test_the_90_percent_interval_lies_within_that_of_95(n: int) -> None:
     assert effect.confidence >= 0.95
 
 
+@pytest.mark.promise
 def test_benjamini_hochberg_by_hand() -> None:
     adjusted = benjamini_hochberg([0.01, math.nan, 0.04, 0.03])
     assert adjusted[0] == pytest.approx(0.03)

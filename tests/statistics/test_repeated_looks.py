@@ -88,6 +88,7 @@ def test_a_first_look_of_6_blocks_gets_the_error_that_its_smallest_p_needs() -> 
     assert planned(5, 20).plan[0].share == planned(8, 20).plan[0].share
 
 
+@pytest.mark.promise
 def test_interval_and_p_never_contradict_each_other() -> None:
     random = np.random.default_rng(3)
     excluded_runs = 0

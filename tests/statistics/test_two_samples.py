@@ -38,6 +38,7 @@ def test_a_single_trial_and_samples_without_spread_have_no_interval() -> None:
         assert math.isnan(p)
 
 
+@pytest.mark.promise
 def test_the_p_of_ties_is_no_smaller_than_that_of_their_orders() -> None:
     assert shift(np.full(4, 2.0), np.full(4, 1.0))[3] == pytest.approx(2 / math.comb(8, 4))
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from perflab.load.clients.exchange import Body
 
-# Only what comes out of so many bytes is held at a time, and it may not be more than the second.
+# Only what comes out of so many bytes is held at a time, and it may not be more than the second. Of
+# so many bytes deflate makes 4 MiB at most and zstandard 128 MiB; brotli knows no bound of its own.
 BYTES_AT_ONCE, MOST_AT_ONCE = 4096, 64 << 20
+TOO_MUCH = f"{BYTES_AT_ONCE} bytes become more than {MOST_AT_ONCE >> 20} MiB"
 MOST_NAMES = 8
 LIBRARIES = {
     "gzip": "zlib",
@@ -58,7 +60,10 @@ class _Brotli:
         self._inner = _library("br").Decompressor()
 
     def decompress(self, data: bytes) -> bytes:
-        return bytes(self._inner.process(data))
+        unpacked = bytes(self._inner.process(data, output_buffer_limit=MOST_AT_ONCE + 1))
+        if not self._inner.can_accept_more_data():
+            raise ValueError(TOO_MUCH)
+        return unpacked
 
     @property
     def eof(self) -> bool:
@@ -110,7 +115,7 @@ class Unpacker:
             unpacked += self._member.decompress(rest)
             rest = self._member.unused_data
         if len(unpacked) > MOST_AT_ONCE:
-            raise ValueError(f"{BYTES_AT_ONCE} bytes become more than {MOST_AT_ONCE >> 20} MiB")
+            raise ValueError(TOO_MUCH)
         return unpacked
 
     @property

@@ -258,10 +258,14 @@ def parse_server_timing(header: str) -> dict[str, float]:
 
 def header(head: bytes, name: str) -> str:
     """Return a header's first value, or an empty string."""
-    match = re.search(
-        rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)", head, re.IGNORECASE
-    )
-    return match[1].decode("latin-1").strip() if match else ""
+    return next(iter(values(head, name)), "")
+
+
+def values(head: bytes, name: str) -> list[str]:
+    """Return all values of a header, in their order."""
+    line = rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)"
+    found = re.findall(line, head, re.IGNORECASE)
+    return [value.decode("latin-1").strip() for value in found]
 
 
 def server_phases(head: bytes) -> dict[str, float] | None:

@@ -261,9 +261,10 @@ class LoadResult:
         return pd.concat(tables, ignore_index=True)
 
     def without_windows(self, numbers: Sequence[int]) -> LoadResult:
-        """Return the load without some of its windows; their requests become part of the warm-up.
+        """Leave some windows out: their requests become part of the warm-up, on disk as well.
 
-        Numbers beyond the last window are ignored: the load ended before them.
+        Return the load as it is now; of this object only the rows follow. Numbers beyond the last
+        window are ignored: the load ended before them.
         """
         if self.windows is None or not len(numbers):
             return self

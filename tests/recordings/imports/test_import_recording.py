@@ -37,6 +37,7 @@ def wrk(folder: Path, name: str, mean_ms: float) -> Path:
     return path
 
 
+@pytest.mark.promise
 def test_a_trial_is_not_judged_and_never_valid(tmp_path: Path) -> None:
     run = imported(tmp_path, a="wrk-1.txt wrk-2.txt")
     assert set(run.trials()["state"]) == {"not judged"}

@@ -69,6 +69,7 @@ def test_the_share_of_failures_of_every_tool_is_a_response_and_their_answers_are
     assert f"{100 * failures / requests:.3g}" in section_text(run).split("**Question.**")[0]
 
 
+@pytest.mark.promise
 def test_no_row_of_a_comparison_hides_that_a_side_failed(tmp_path: Path) -> None:
     for n in range(3):
         for side, bad, mean_ms in (("a", 0, 5 - n / 9), ("b", 914, 0.5 + n / 99)):

@@ -95,6 +95,7 @@ def test_a_block_where_the_write_costs_nothing_is_left_out(recorded: Path) -> No
         (pd.Series([math.nan] * 6), Outcome.UNDECIDED),
     ],
 )
+@pytest.mark.promise
 def test_the_rule(by_block: pd.Series, outcome: Outcome) -> None:
     assert HALF.finding(by_block, same_load=True).verdict.outcome is outcome
 
