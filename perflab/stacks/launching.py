@@ -157,8 +157,9 @@ def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ())
     for name, instance in instances.items():
         reason = instance.exit_reason()
         if reason:
-            text = f"ended before it was healthy: it {reason}" if name in starting else reason
-            raise ServiceFailed(name, with_hints(text, instance), instance.log())
+            if name in starting:
+                reason = with_hints(f"ended before it was healthy: it {reason}", instance)
+            raise ServiceFailed(name, reason, instance.log())
 
 
 def is_healthy(instance: Instance) -> bool:

@@ -14,7 +14,7 @@ from perflab.paths import project_root
 from perflab.stacks import launching
 from perflab.stacks.plan import Node
 from perflab.stacks.settings import reported
-from perflab.stacks.spec import ServiceSpec, is_same
+from perflab.stacks.spec import ServiceSpec, is_same, unchecked
 from tests.support.answering import answering
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -74,7 +74,8 @@ def test_a_value_is_the_same_however_its_number_is_spelt(
     [
         ('{"color": "red"}', {"report": {"http": "/"}},
          r"'it' does not report threads, so .*a path that answ"),
-        ("{}", {}, r"does not report threads, color, so .*\[report\] http"),
+        # Only what is set while it runs cannot go without.
+        ("{}", {}, r"does not report color, so .*\[report\] http"),
         ('{"threads": 3, "color": "red"}', {"report": {"http": "/"}},
          r"threads is 3, wanted 4$"),
     ],
@@ -89,3 +90,15 @@ def test_a_setting_with_another_reported_value_is_refused_by_name(
         instance: Any = SimpleNamespace(launch=SimpleNamespace(spec=spec, control_port=port))
         with pytest.raises(SettingRefused, match=problem):
             reported(Node(name="it", service="teller"), instance, lambda _: NotImplemented)
+
+
+def test_a_service_that_reports_nothing_is_started_and_said_to_be_unchecked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = {"name": "teller", "summary": "", "command": ["x"], "health": {}}
+    spec = ServiceSpec.model_validate({**words, "settings": {"threads": SETTINGS["threads"]}})
+    instance: Any = SimpleNamespace(launch=SimpleNamespace(spec=spec, control_port=1))
+    assert reported(Node(name="it", service="teller"), instance, lambda _: NotImplemented) == {}
+    monkeypatch.setattr("perflab.stacks.spec.load_service", lambda _: spec)
+    (text,) = unchecked(["teller"])
+    assert "teller does not report its settings (threads)" in text
