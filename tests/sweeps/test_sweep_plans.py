@@ -13,7 +13,7 @@ import pytest
 
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
 from perflab.sweeps import execution
-from perflab.sweeps.attempt import NOTHING_VALID, _result, resume_parameters
+from perflab.sweeps.attempt import resume_parameters
 from perflab.sweeps.cells import Cell, Sweep, open_sweep
 from perflab.sweeps.folder import (
     AttemptBegun,
@@ -174,14 +174,3 @@ def test_a_kernel_that_missed_an_interrupt_gets_another(monkeypatch) -> None:
         kernel.stdout.readline()
         execution.EndRequests().take(signal.SIGINT, None)
         assert kernel.wait(timeout=30) == -signal.SIGINT
-
-
-@pytest.mark.promise
-def test_a_cell_in_which_no_trial_is_valid_is_not_done(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
-    for name, refused in (("some", [(0, 0)]), ("none", [(0, 0), (0, 1)])):
-        write_run(tmp_path, blocks=1, requests=60, run_id=name, invalid=refused)
-    some, none = (_result(tmp_path / name / "notebook.ipynb") for name in ("some", "none"))
-    assert (some["done"], some["valid_trials"], some["trials"]) == (True, 1, 2)
-    assert (none["done"], none["kind"], none["trials"]) == (False, NOTHING_VALID, 2)
-    assert none["error"].startswith("no trial is valid: ")
