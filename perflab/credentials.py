@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import html
 import json
 import os
 import re
@@ -145,7 +146,12 @@ def _forms(value: str) -> Iterator[str]:
         parts += [text for text in pairs if len(text) >= LEAST_WITHIN_WORDS]
     for part in parts:
         yield part
-        yield from (quote(part, safe=""), unquote(part), json.dumps(part)[1:-1])
+        quoted, written = quote(part, safe=""), json.dumps(part)[1:-1]
+        yield from (quoted, unquote(part), written, html.escape(part))
+        yield re.sub("%..", lambda code: code[0].lower(), quoted)
+        yield base64.b64encode(part.encode(errors="surrogateescape")).decode()
+        # As Go writes JSON.
+        yield written.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"})
         try:
             yield "".join(shlex.split(part))
         except ValueError:

@@ -15,24 +15,28 @@ from perflab.credentials import REFERENCE, USER_AND_PASSWORD, keep, reference
 
 # Of headers and variables of the environment, without regard to case and with "_" for "-".
 NAMES = re.compile(
-    r"password|passwd|passphrase|token|secret|key|credential|cookie|authorization"
-    r"|(?:^|_)(?:auth|pass|session|session_?id)$|_pwd$"
+    r"pass(?:$|_|w|phrase|code)|token|secret|key|credential|cookie|authorization|jwt"
+    r"|auth$|\wpwd$|session(?!_?(?:timeout|ttl|count|age|name|s$))"
 )
 # Of queries, options and bodies, where "key" alone is seldom a secret and "max_tokens" is none.
 NARROW_NAMES = re.compile(
-    r"(?:password|passwd|passphrase|token|secret|(?:api|access|auth|secret|private)_?key)$"
+    r"(?:password|passwd|passphrase|token|secret|jwt)$|(?:api|access|auth|secret|private|signing"
+    r"|encryption|master|shared|account|hmac|session|deploy)_?key$"
     r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credential)$"
 )
 WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
 PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
 QUERY = re.compile(r"([?&;])([^=&;#\s]+)=([^&;#\s]+)")
 MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*")((?:\\.|[^"\\])+)(?=")')
+NUMBER_MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*)(-?\d[\d.eE+-]*)')
 FIELD = re.compile(r"(^|&)([^=&\s]+)=([^&\s]+)")
 ASSIGNMENT = re.compile(
     r"""(?<![\w.-])(-{0,2}([A-Za-z_][\w.-]*)=)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&])+)"""
 )
 OPTION = re.compile(r"--?([A-Za-z][\w-]*)")
 BARE = re.compile(r"[\w@%+=:,./{}-]+")
+# Nobody is called so: a token that stands for user and password.
+LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=@)")
 SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -83,8 +87,9 @@ def body(text: str, names: Names) -> str:
         is_one = names.has(match[2], NARROW_NAMES)
         return f"{match[1]}{match[2]}={_kept(match[3], match[2])}" if is_one else match[0]
 
-    is_form = re.match(r"[\w.%+-]+=", text)
-    return FIELD.sub(form_field, text) if is_form else MEMBER.sub(member, text)
+    if re.match(r"[\w.%+-]+=", text):
+        return FIELD.sub(form_field, text)
+    return NUMBER_MEMBER.sub(member, MEMBER.sub(member, text))
 
 
 def command(text: str, names: Names) -> str:
@@ -101,10 +106,9 @@ def command(text: str, names: Names) -> str:
 
 
 def _word(word: str, before: str, names: Names) -> str:
-    if any(map(str.isspace, word)) and not OPTION.fullmatch(before):
-        name, equals, _ = word.partition("=")
-        if not (equals and re.fullmatch(r"-{0,2}[A-Za-z_][\w.-]*", name)):
-            return shell(word, names)
+    option = OPTION.fullmatch(before)
+    if option and not word.startswith("-") and names.has(option[1], NARROW_NAMES):
+        return _kept_around_placeholders(word, option[1])
     name, equals, value = word.partition("=")
     stem = name.lstrip("-")
     if equals and SECRET_NAME.fullmatch(stem):
@@ -112,10 +116,10 @@ def _word(word: str, before: str, names: Names) -> str:
         has_password = USER_AND_PASSWORD.search(value) and not PLACEHOLDER.search(value)
         if value and (names.has(stem, pattern) or has_password):
             return f"{name}={_kept_around_placeholders(value, stem)}"
-    option = OPTION.fullmatch(before)
-    if option and not word.startswith("-") and names.has(option[1], NARROW_NAMES):
-        return _kept_around_placeholders(word, option[1])
-    return _without_passwords(word)
+    if word.lstrip().startswith(("{", "[")):
+        return body(word, names)
+    # A script for a shell, or words such as those that name a database to libpq.
+    return shell(word, names) if any(map(str.isspace, word)) else target(word, names)
 
 
 def shell(text: str, names: Names) -> str:
@@ -126,7 +130,7 @@ def shell(text: str, names: Names) -> str:
         is_one = names.has(match[2], pattern) and not match[3].strip("\"'").startswith("$")
         return match[1] + _kept_around_placeholders(match[3], match[2]) if is_one else match[0]
 
-    return _without_passwords(ASSIGNMENT.sub(assigned, text))
+    return target(ASSIGNMENT.sub(assigned, text), names)
 
 
 def variant(text: str, names: Names) -> str:
@@ -155,11 +159,12 @@ def _kept_around_placeholders(value: str, name: str) -> str:
 
 def _without_passwords(text: str) -> str:
     def kept_back(match: re.Match[str]) -> str:
-        if REFERENCE.fullmatch(match[2]):
+        if REFERENCE.fullmatch(match[2]) or REFERENCE.fullmatch(match[0][:-1]):
             return match[0]
         return f"{match[1]}:{keep(match[2], 'URL_PASSWORD')}@"
 
-    return USER_AND_PASSWORD.sub(kept_back, text)
+    text = USER_AND_PASSWORD.sub(kept_back, text)
+    return LONG_USER.sub(lambda match: keep(match[0], "URL_TOKEN"), text)
 
 
 Form = Callable[[str, Names], str]

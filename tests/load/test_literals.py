@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -28,17 +29,23 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         *((header, f"{name}: {SECRET}") for name in (
             "Authorization", "proxy-authorization", "COOKIE", "Set-Cookie", "X-Api-Key",
-            "X-Token", "X-Client-Secret", "X-Password", "X-Auth", "X-Session-Id",
+            "X-Token", "X-Client-Secret", "X-Password", "X-Auth", "X-Session-Id", "X-Session-Data",
+            "X-JWT",
         )),
         *((command, f"env {name}={SECRET} python app.py {{port}}") for name in (
             "DB_PASSWORD", "MYSQL_PASSWD", "GITHUB_TOKEN", "SECRET_KEY_BASE", "AWS_KEY", "DB_PASS",
-            "db_pwd", "REDIS_AUTH",
+            "db_pwd", "REDIS_AUTH", "DBPASS", "BASICAUTH", "SESSION",
         )),
         (command, f"python app.py --password {SECRET} --port {{port}}"),
         (command, f"python app.py --api-key={SECRET}"),
+        (command, f"python app.py --signing-key={SECRET}"),
+        (command, f"env DATABASE_URL=postgresql://db/x?user=app&password={SECRET} python app.py"),
+        (command, f"python app.py --dsn 'host=db user=app password={SECRET}'"),
+        (command, f"python app.py --config '{{\"db_password\": \"{SECRET}\"}}'"),
         (command, f"env DATABASE_URL=postgres://app:{SECRET}@db/x python app.py"),
         (command, f"env DATABASE_URL=postgres://app:{SECRET}@{{host}}/x python app.py"),
         (command, f"python app.py postgres://app:{SECRET}@db/x"),
+        (command, f"pip install git+https://ghp{SECRET}012345678@host/x"),
         (command, f"sh -c 'DB_PASSWORD={SECRET} exec python app.py'"),
         (shell, f"pip install --index-url https://me:{SECRET}@host/simple x"),
         (shell, f"NPM_TOKEN={SECRET} npm ci && true"),
@@ -47,6 +54,7 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         (target, f"http://me:{SECRET}@127.0.0.1:8000/"),
         (body, json.dumps({"user": "me", "password": SECRET})),
         (body, f"user=me&password={SECRET}"),
+        (body, f"token={SECRET}"),
         (variant, f"new=command:env DB_PASSWORD={SECRET} python app.py"),
         (variant, f"new=url:http://me:{SECRET}@127.0.0.1:8000"),
     ],
@@ -62,7 +70,8 @@ def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, t
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        (header, "Accept: text/html"), (header, "X-Author: me"),
+        (header, "Accept: text/html"), (header, "X-Author: me"), (header, "X-Session-Timeout: 30"),
+        (command, "python app.py --sort-key=name --config '{\"port\": 1}'"),
         (command, "python app.py --max-tokens 100 --port {port}"), (command, "env A=1 PWD=/x app"),
         (command, "python  app.py   'a b'"), (target, "/get?key=5&page=2"),
         (variant, "token=command:python app.py"), (variant, "key=git:.@HEAD"),
@@ -142,3 +151,23 @@ def test_a_command_line_is_repeated_with_references() -> None:
     assert SECRET not in " ".join(shown)
     assert [shown[0], *shown[-2:]] == ["duel", "--users", "4"]
     assert shown[2] == "Authorization: {env:AUTHORIZATION}"
+
+
+@pytest.mark.promise
+def test_a_number_may_be_a_credential_of_a_body() -> None:
+    shown = body('{"token": 482915637, "count": 5}', Names())
+    assert shown == '{"token": {env:TOKEN}, "count": 5}'
+    assert resolved(shown) == '{"token": 482915637, "count": 5}'
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        "a&amp;h8!x-Qq&lt;b/c", "a%26h8%21x-Qq%3Cb%2Fc", "a%26h8%21x-Qq%3cb%2fc",
+        r"a\u0026h8!x-Qq\u003cb/c", base64.b64encode(b"a&h8!x-Qq<b/c").decode(),
+    ],
+)  # fmt: skip
+def test_what_an_answer_repeats_in_another_spelling_is_masked(spelt: str) -> None:
+    credentials.keep("a&h8!x-Qq<b/c", "X-Token")
+    assert credentials.masked(f"you sent {spelt} here") == "you sent {env:X_TOKEN} here"
