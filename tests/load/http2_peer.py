@@ -45,8 +45,8 @@ class Peer(asyncio.Protocol):
     """One connection; ``every`` requests it does what ``manner`` says.
 
     ``graceful``: it names the newest request as the last that it answers, answers all, and closes.
-    ``below``: it names one two requests before, and answers neither of the two. ``angry``: it names
-    the newest and ENHANCE_YOUR_CALM. ``refused``: it refuses that request alone. ``one``: it never
+    ``below``: it names one two requests before, and answers neither of the two. ``angry``: the
+    same, with ENHANCE_YOUR_CALM. ``refused``: it refuses that request alone. ``one``: it never
     takes more than one at a time. ``silent``: the same, and it never answers the first.
     ``miscounted``: every so many answers one says another length than it has.
     """
@@ -104,7 +104,7 @@ class Peer(asyncio.Protocol):
         self.taken[stream] = self.bodies[stream][:8]
         if self.count == self.every and self.manner in ("graceful", "below", "angry"):
             # What is answered already was begun.
-            below = stream - 4 if self.manner == "below" else stream
+            below = stream if self.manner == "graceful" else stream - 4
             self.last = max(below, self.highest_answered)
             self.leave(ErrorCodes.ENHANCE_YOUR_CALM if self.manner == "angry" else 0)
         asyncio.get_running_loop().call_later(ANSWER_S, self.answer, stream)
