@@ -92,7 +92,7 @@ def export_runs(
     """
     _check(runs, target, formats, content)
     conversion.check_installed([kind for kind in NEED_PROGRAMS if kind in formats])
-    names = _region_names(runs, _regions_at(runs, target))
+    names = _region_names(runs, _regions_at(runs, target) if "md" in formats else {})
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [

@@ -24,18 +24,17 @@ def with_hints(reason: str, instance: Instance) -> str:
 
 def _elsewhere(instance: Instance) -> list[str]:
     """Say where the service listens, if nobody listens where the lab asks."""
-    port = instance.launch.port
-    if owners({port}):
-        return []
-    pids: list[int] = []
-    with suppress(OSError, StackError):
-        if not instance.exit_reason():
-            pids = instance.meter().members(ProcessTable())
-    places = {
-        (each.laddr.ip, each.laddr.port)
-        for each in psutil.net_connections("tcp")
-        if each.pid in pids and each.status == psutil.CONN_LISTEN and each.laddr
-    }
+    port, places = instance.launch.port, set()
+    # What cannot be read gives no hint.
+    with suppress(OSError, StackError, psutil.Error):
+        if owners({port}) or instance.exit_reason():
+            return []
+        pids = instance.meter().members(ProcessTable())
+        places = {
+            (each.laddr.ip, each.laddr.port)
+            for each in psutil.net_connections("tcp")
+            if each.pid in pids and each.status == psutil.CONN_LISTEN and each.laddr
+        }
     if not places:
         return []
     named = sorted(f"[{ip}]:{at}" if ":" in ip else f"{ip}:{at}" for ip, at in places)

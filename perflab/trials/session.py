@@ -117,7 +117,7 @@ class Session:
                 self._tell(tables.row, self._left_s(len(todo) - done))
             if examples := list(filter(None, (tables.failed_in_pause for tables in measured))):
                 raise _FailedInPause(examples[0])
-            if len(step) > 1 and not self._measured_trials > len(step):
+            if len(step) > 1 and self._measured_trials == len(step):
                 self._compare_with_unbroken(step, measured)
             spoilt = [tables for tables in measured if not tables.services_whole]
             if spoilt and done < len(todo):

@@ -185,6 +185,12 @@ def test_a_kind_of_answer_that_has_not_risen_on_one_side_alone_is_not_told(
     assert risen(share_of(BUSY, 0.03, 180), loaded, [other]) is None
 
 
+def test_a_few_answers_that_are_of_a_rare_kind_by_chance_are_not_told() -> None:
+    other = share_of(BUSY, 0.0, 27)
+    assert risen(share_of(BUSY, 0.02, 180), share_of(BUSY, 5 / 27, 27), [other]) is None
+    assert risen(share_of(BUSY, 0.02, 180), share_of(BUSY, 5 / 27, 2_700), [other]) is not None
+
+
 def test_an_empty_list_deep_in_a_document_is_another_answer() -> None:
     full, empty = ({"data": {"search": {"edges": edges}}} for edges in ([{"id": 1}], []))
     assert told([of(full)] * 20, [of(empty)] * 100) == "100% have nothing in data.search.edges"

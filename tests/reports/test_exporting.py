@@ -137,6 +137,8 @@ def test_damaged_marks_leave_everything_as_it_was(run, tmp_path) -> None:
     with pytest.raises(ExportRefused, match="nothing was written"):
         export_runs([run], Destination(tmp_path), ["md"], ONE)
     assert [path.name for path in tmp_path.iterdir()] == ["synchronous_commit.md"]
+    # A page has no marks.
+    assert export_runs([run], Destination(tmp_path), ["html"], ONE)
 
 
 def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -324,7 +324,7 @@ def risen(
     how the service works. None where nothing has risen.
     """
     before, now = _shares(checked), _shares(loaded)
-    number = sum(each.number for each in checked)
+    number, loads = (sum(each.number for each in answers) for answers in (checked, loaded))
     elsewhere = [_shares(of_side) for of_side in others if of_side]
     if not number or not elsewhere:
         return None
@@ -332,7 +332,9 @@ def risen(
     for kind, share in sorted(now.items(), key=itemgetter(1), reverse=True):
         share_before, least = before.get(kind, 0.0), min(of.get(kind, 0.0) for of in elsewhere)
         may_be = _at_most(share_before * number, number)
-        if share <= TIMES_RISEN * max(may_be, least) + POINT:
+        # All others are at most so many: a share of few answers may be high by chance.
+        certain = 1.0 - _at_most((1.0 - share) * loads, loads)
+        if certain <= TIMES_RISEN * max(may_be, least) + POINT:
             continue
         one = next(each for each in loaded if each.answer.coarse == kind)
         words = f"have status {kind[0]}" if kind[0] != usual[0] else _words(one.answer)
@@ -343,10 +345,10 @@ def risen(
 
 def _shares(answers: Iterable[Answers]) -> dict[tuple[object, ...], float]:
     """Return the share of each coarse class."""
-    numbers: Counter[tuple[object, ...]] = Counter()
+    numbers: defaultdict[tuple[object, ...], float] = defaultdict(float)
     for each in answers:
-        numbers[each.answer.coarse] += each.number  # type: ignore[assignment]
-    whole = numbers.total()
+        numbers[each.answer.coarse] += each.number
+    whole = sum(numbers.values())
     return {kind: number / whole for kind, number in numbers.items()} if whole else {}
 
 

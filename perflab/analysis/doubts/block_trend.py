@@ -14,7 +14,6 @@ little, and a trend is seldom told.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,7 +105,8 @@ def rise_within(run: Run) -> str:
         for drifts in of_each
     ):
         return ""
-    low, high = (f"{math.exp(end):.2g}" for end in _ends(drifts.median() for drifts in of_each))
+    medians = [drifts.median() for drifts in of_each]
+    low, high = (f"{math.exp(end):.2g}" for end in (min(medians), max(medians)))
     size = low if low == high else f"{low} to {high}"
     why = f" ({', '.join(_writing(run))} writes)" if _writing(run) else ""
     return (
@@ -114,11 +114,6 @@ def rise_within(run: Run) -> str:
         "each request makes the next slower, the faster side has more to carry, and a fixed "
         "number of requests a second (--rate) compares both with as much"
     )
-
-
-def _ends(values: Iterable[float]) -> tuple[float, float]:
-    known = sorted(values)
-    return known[0], known[-1]
 
 
 def changes_of(times: pd.DataFrame, speeds: pd.Series[float]) -> tuple[float, ...]:
