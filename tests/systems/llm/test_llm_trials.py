@@ -61,8 +61,10 @@ def test_the_search_of_a_trial_is_counted_apart_from_its_own_load(run: Run) -> N
     steps = run.table("capacity_steps", [trial["trial_id"]])
     assert set(steps["outcome"]) <= {"held", "refused", "missed"}
     assert set(steps["users"]) <= set(range(1, 46))
-    # No trial misses this objective, so users held is a bound, by the range or by the client.
-    if trial["users_held_at_least"] == trial["users_held_at_least"]:
-        assert trial["users_held_at_least"] == steps.query("outcome == 'held'")["users"].max()
+    # Nearly no step misses this objective, so users held is a bound, by the range or by the client.
+    # A slow machine may refuse every step: then no number of users is known to hold.
+    held = trial.reindex(["users_held", "users_held_at_least"]).astype(float).dropna().tolist()
+    of_steps = steps.query("outcome == 'held'")["users"]
+    assert held == ([of_steps.max()] if len(of_steps) else [])
     # The proxy's count was reset after the search, so it is of the trial's own load.
     assert trial["server_count"] <= len(run.requests(None, [trial["trial_id"]]))
