@@ -37,13 +37,11 @@ notebook: setup ## open JupyterLab, in which the notebooks are run by hand
 docs: setup ## build the documents as a site, with the notebooks drawn from the reference
 	@$(BIN)/python scripts/site.py build/site
 
-check: setup ## lint, format, types, and that no committed figure was edited
+check: setup ## lint, format, types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
-	@$(BIN)/perflab export --verify figures/readme figures/studies docs README.md
-	@$(BIN)/python scripts/studies.py --check
 
 # Tests start hundreds of processes: what they import is compiled once, also where that is off.
 test slow: export PYTHONDONTWRITEBYTECODE :=

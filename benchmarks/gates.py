@@ -18,7 +18,8 @@ import pandas as pd
 
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS, fewest_blocks
-from perflab.analysis.gates.thresholds import Crossed, Threshold, judged, thresholds_of
+from perflab.analysis.gates.thresholds import Threshold, judged, thresholds_of
+from perflab.analysis.results import Gate
 from perflab.statistics.comparison import effect_of
 
 SETS, SEED, NOISE, BOUND, LEAST_BLOCKS = 400, 20_261_128, 0.02, 1.1, 10
@@ -42,7 +43,7 @@ def fails(
         effect = effect_of(pd.Series(noise + (true if threshold.above else -true)))
         contrast = SimpleNamespace(response=threshold.response)
         findings.append(cast(Finding, cast(Any, SimpleNamespace(effect=effect, contrast=contrast))))
-    return any(each.crossed is Crossed.YES for each in judged(gate, findings))
+    return any(each.result is Gate.FAILED for each in judged(gate, findings))
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab.analysis.findings import OPEN
+from perflab.analysis.findings import is_half_decided
+from perflab.analysis.results import OPEN, Verdict
 from perflab.analysis.verdict import judge
 from perflab.paths import project_root
 from perflab.recordings import Contrast, UntilDecided
@@ -87,9 +88,13 @@ class Place:
             claimed = claim()
             ends = zip(*(ends_of(averages, lowest) for lowest in (wide, narrow)), strict=True)
             self._known[key] = np.array(
-                [judge(_effect(blocks, *each), claimed).outcome not in OPEN for each in ends]
+                [_is_decided(judge(_effect(blocks, *each), claimed), claimed) for each in ends]
             )
         return self._known[key]
+
+
+def _is_decided(verdict: Verdict, claimed: Contrast) -> bool:
+    return verdict.result not in OPEN and not is_half_decided(verdict, claimed)
 
 
 def all_averages(logs: np.ndarray) -> np.ndarray:

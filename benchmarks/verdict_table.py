@@ -18,8 +18,9 @@ from scipy.optimize import brentq
 
 from benchmarks import bench
 from perflab.analysis.decision import decide
+from perflab.analysis.results import AgainstStudy
 from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY, scope_of
-from perflab.analysis.verdict import Outcome, judge
+from perflab.analysis.verdict import judge
 from perflab.load.checks.trend import to_its_end
 from perflab.paths import project_root
 from perflab.statistics.comparison import effect_of
@@ -42,16 +43,16 @@ TRUTHS = (1.0, 1.1, 1.3, 1.6, 2.0)
 NOISES = (0.05, 0.08, 0.20)
 BLOCKS = 8
 BLOCKS_OF_POWER = (6, 8, 12, 24)
-OTHER_SIZE = (Outcome.LESS, Outcome.MORE)
-# The verdicts of each column.
+# The results of each column.
 COLUMNS = {
-    "reproduced": (Outcome.REPRODUCED,),
-    "same direction; size not yet known": (Outcome.SIZE_UNDECIDED,),
-    "same direction, but less or more": OTHER_SIZE,
-    "undecided": (Outcome.UNDECIDED,),
-    "not reproduced": (Outcome.NOT_REPRODUCED,),
+    "as published": (AgainstStudy.AS_PUBLISHED,),
+    "in the direction published": (AgainstStudy.IN_DIRECTION,),
+    "less or more": (AgainstStudy.LESS, AgainstStudy.MORE),
+    "no effect": (AgainstStudy.NO_EFFECT,),
+    "the other way": (AgainstStudy.OTHER_WAY,),
+    "not decided": (AgainstStudy.NOT_DECIDED,),
 }
-OF_A_DIRECTION = (Outcome.SIZE_UNDECIDED, *OTHER_SIZE)
+OF_A_DIRECTION = (AgainstStudy.IN_DIRECTION, AgainstStudy.NO_EFFECT, AgainstStudy.OTHER_WAY)
 FAMILIES = ((1, 0), (1, 1), (5, 0), (5, 1), (5, 5), (15, 0), (15, 1), (15, 5), (15, 15))
 DRIFTS = {
     "none": Drift(),
@@ -89,7 +90,7 @@ def verdict_tables(random: np.random.Generator, sets: int) -> dict[str, str]:
     return {name: _table(["truth", "noise", *columns_of(name)], own) for name, own in rows.items()}
 
 
-def columns_of(published: str) -> dict[str, tuple[Outcome, ...]]:
+def columns_of(published: str) -> dict[str, tuple[AgainstStudy, ...]]:
     """Return the columns of the verdicts that a published effect can have."""
     if "published_ratio" in PUBLISHED[published]:
         return COLUMNS

@@ -202,14 +202,17 @@ def draw(run: Run, name: str) -> LabFigure:
 
 
 def save(run: Run) -> Saved:
-    """Save every figure (SVG, PNG and table) and the section of the run; return their paths."""
+    """Save every figure (SVG, PNG and table) and the section of the run; return their paths.
+
+    They show themselves below the answer: in a notebook that was run, this cell comes last.
+    """
     from perflab.reports import figures
     from perflab.reports.section import write_section
-    from perflab.reports.verdicts import Saved
+    from perflab.reports.verdicts import Saved, headline
 
     folder = figures_dir() / run.run_id
     paths = list(figures.save_all(run, folder))
-    return Saved([*paths, write_section(run, folder, paths)])
+    return Saved([*paths, write_section(run, folder, paths)], headline(run))
 
 
 def export(

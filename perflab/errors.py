@@ -11,6 +11,22 @@ from typing import Any
 
 from perflab.credentials import masked
 
+# What packages that may not be installed belong to.
+EXTRAS = {
+    **dict.fromkeys(("ipykernel", "jupyter_client", "nbformat", "papermill", "yaml"), "lab"),
+    **dict.fromkeys(("msgpack", "msgspec", "picows"), "chat"),
+}
+
+
+def not_installed(error: BaseException) -> str:
+    """Return which package of an extra is missing, with the way out; empty for other errors."""
+    if not isinstance(error, ModuleNotFoundError):
+        return ""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return ""
+    return f"{package} is not installed: pip install 'perflab[{EXTRAS[package]}]'"
+
 
 class PerflabError(Exception):
     """Base of every error meant for the user; its text is complete without a traceback.

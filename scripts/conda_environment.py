@@ -10,14 +10,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {
+    "brotli": "brotli-python",
     "docker": "docker-py",
-    "psycopg2-binary": "psycopg2",
     "matplotlib": "matplotlib-base",
     "msgpack": "msgpack-python",
 }
-# Not on conda-forge, or without its Python module: taken from the Python package index, as the same
-# pinned versions.
-PIP_ONLY = ("pypandoc-binary", "scipy-stubs", "types-docker", "typst", "uv")
+# Not on conda-forge, or without its Python module, or there by another package, which pip would
+# install a second time: taken from the Python package index, as the same pinned versions.
+PIP_ONLY = (
+    "psycopg2-binary", "pypandoc-binary", "scipy-stubs", "types-docker", "types-seaborn", "typst",
+    "uv",
+)  # fmt: skip
 HEAD = """\
 # The set of requirements.lock for conda users. Made by scripts/conda_environment.py.
 # It has been parsed strictly, not solved: the development machines reach no conda channel.

@@ -1,44 +1,33 @@
 """The questions of a run, each answered in one sentence, beside what its study says.
 
 A question is asked by the contrasts that name it (:attr:`Contrast.asks`); these are its primary
-responses, and were named before the run. A claim is answered in the same words; claims that differ
-in the percentile alone share an answer.
+responses, and were named before the run. A claim is answered as it is stated: yes or no to one of a
+direction, or of an effect at all; one of a size by how the effect is beside it.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perflab.analysis.decision import MARGIN, Kind
+from perflab.analysis.effect_words import (
+    bound_words,
+    change,
+    difference_words,
+    ratio_words,
+    refused_words,
+)
 from perflab.analysis.evaluation import PERCENTILE, Finding, evaluate, without_percentile
+from perflab.analysis.findings import joined
 from perflab.analysis.noise import doubt
-from perflab.analysis.verdict import Outcome, Size, Way
-from perflab.recordings import Contrast, Run
-from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import number, to_safe_side
+from perflab.analysis.results import AgainstStudy
+from perflab.analysis.zones import claims_size, is_published
+from perflab.recordings import Run
+from perflab.statistics.in_words import number
 
 YES, NO, OPPOSITE = "yes", "no", "no, the other way"
-NOT_DECIDED, NOT_MEASURED = "not decided", "not measured"
-# The answer where a size is claimed without a direction, or nothing is published.
-BY_SIZE = {Size.AGREES: YES, Size.CONTRADICTED: NO, Size.UNDECIDED: NOT_DECIDED}
-BY_DECISION = {
-    Kind.DIFFERENT: "different",
-    Kind.EQUIVALENT: f"no difference larger than {MARGIN:.0%}",
-    Kind.UNDECIDED: NOT_DECIDED,
-}
-AS_STUDIED = {
-    Size.AGREES: "as here",
-    Size.UNDECIDED: "not yet known whether as much here",
-}
-ONLY_A_BOUND = "only a bound is known, without a value yet"
-# From this ratio on an effect is told in times, below it in percent.
-# An interval that reaches so far is told in times, too: a thousand percent says nothing.
-IN_TIMES, ENDS_IN_TIMES = 2.0, 5.0
-# A difference is none beside the published one if its interval lies within this share of that.
-BESIDE_PUBLISHED = 0.1
+NOT_DECIDED = AgainstStudy.NOT_DECIDED.value
 
 
 @dataclass(frozen=True)
@@ -59,17 +48,26 @@ class Answer:
 
 
 def answers_of(run: Run) -> list[Answer]:
-    """Return the answers to a run's questions, in the order of its contrasts."""
+    """Return the answers to a run's questions, in the order of its contrasts.
+
+    A question has an answer for each of its results.
+    """
     asked: dict[str, list[Finding]] = {}
     for finding in evaluate(run):
         if finding.contrast.asks:
             asked.setdefault(finding.contrast.asks, []).append(finding)
     why = doubt(run) if asked else ""
-    return [replace(answer_to(*answered), doubt=why) for answered in asked.items()]
+    return [
+        replace(answer_to(question, _by(_word_of_question, answered), answered), doubt=why)
+        for question, answered in asked.items()
+    ]
 
 
 def answers_to_claims(findings: Sequence[Finding]) -> list[Answer]:
-    """Return an answer to each claim, in the order of the findings."""
+    """Return one answer to each claim, in the order of the findings.
+
+    Claims that differ in the percentile alone are one.
+    """
     claims: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         contrast = finding.contrast
@@ -77,21 +75,44 @@ def answers_to_claims(findings: Sequence[Finding]) -> list[Answer]:
         claims.setdefault((without_percentile(contrast.claim), sides), []).append(finding)
     rows = Counter(claim for claim, _ in claims)
     return [
-        answer_to(claim if rows[claim] == 1 else answered[0].contrast.claim, answered)
+        answer_to(
+            claim if rows[claim] == 1 else answered[0].contrast.claim, _of_claim(answered), answered
+        )
         for (claim, _), answered in claims.items()
     ]
 
 
-def answer_to(question: str, findings: Sequence[Finding]) -> Answer:
-    """Return the answer to a question; to a claim it says in the same words whether it holds."""
-    by_word: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_word.setdefault(_word(finding), []).append(finding)
-    text = "; ".join(_told(word, answered) for word, answered in by_word.items())
+def answer_to(
+    question: str, by_word: Mapping[str, Sequence[Finding]], findings: Sequence[Finding]
+) -> Answer:
+    """Return the answer to a question from its findings by the word that each of them gives.
+
+    Of several words the first is the answer, and the others stand in brackets behind it.
+    """
+    first, *others = (_told(word, answered) for word, answered in by_word.items())
+    text = f"{first} ({'; '.join(others)})" if others else first
     refused = dict.fromkeys(filter(None, map(refused_words, findings)))
     text = "; ".join([text, *list(refused)[:1]])
     blocks = max(map(_blocks_needed, by_word.get(NOT_DECIDED, [])), default=0)
     return Answer(question, text, _study(findings), blocks, tuple(findings))
+
+
+def _by(word: Callable[[Finding], str], findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    by_word: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_word.setdefault(word(finding), []).append(finding)
+    return by_word
+
+
+def _of_claim(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """Return the findings of a claim by their words; the one that answers the claim is first."""
+    by_word = _by(_word, findings)
+    if len(by_word) == 1:
+        return by_word
+    of_all = joined(findings).verdict.result
+    words = (_word(finding) for finding in findings if finding.verdict.result == of_all)
+    first = next(words, next(iter(by_word)))
+    return {first: by_word.pop(first), **by_word}
 
 
 def _blocks_needed(finding: Finding) -> int:
@@ -113,35 +134,30 @@ def _told(word: str, findings: Sequence[Finding]) -> str:
 
 
 def _word(finding: Finding) -> str:
-    """Return the answer in a word; the question asks for what the study says.
-
-    It is empty for a difference without a published value: there is nothing to decide.
-    """
-    verdict, decision = finding.verdict, finding.decision
-    if verdict.outcome in (Outcome.NOT_TESTABLE, Outcome.SET_BY_LOAD):
+    """Return the answer to a claim in a word or two."""
+    contrast, verdict = finding.contrast, finding.verdict
+    if claims_size(contrast) or not is_published(contrast) or finding.effect is None:
         return str(verdict)
-    if finding.effect is None:
-        return NOT_MEASURED
-    if verdict.direction is Way.SHOWN:
-        return YES
-    if verdict.direction is Way.OPPOSITE:
-        return OPPOSITE
-    if verdict.direction is None and verdict.size is not None:
-        return BY_SIZE[verdict.size]
-    if verdict.outcome is Outcome.UNPUBLISHED:
-        return BY_DECISION[decision.kind] if decision else ""
-    if decision and decision.kind is Kind.EQUIVALENT:
-        return NO
-    is_judged = verdict.direction is Way.NOT_SHOWN
-    is_no = is_judged and _is_nothing_beside_published(finding.contrast, finding.effect)
-    return NO if is_no else NOT_DECIDED
+    return _yes_or_no(finding) or str(verdict)
 
 
-def _is_nothing_beside_published(contrast: Contrast, effect: Effect) -> bool:
-    if effect.bound or contrast.published_bound:
-        return False
-    size = abs(contrast.published_difference or 0.0) * BESIDE_PUBLISHED
-    return max(abs(effect.low), abs(effect.high)) < size
+def _word_of_question(finding: Finding) -> str:
+    """Return the answer to a question: yes or no, and how the effect is beside a published one."""
+    verdict, word = finding.verdict, "" if finding.effect is None else _yes_or_no(finding)
+    if word == YES and claims_size(finding.contrast):
+        is_open = verdict.result is AgainstStudy.IN_DIRECTION
+        return word if is_open else f"{word}, {verdict}"
+    return word or str(verdict)
+
+
+def _yes_or_no(finding: Finding) -> str:
+    """Return whether a direction, or that there is none, was found; empty where that is open."""
+    result, verdict = finding.verdict.result, finding.verdict
+    if finding.contrast.published_direction == "none":
+        return {AgainstStudy.AS_PUBLISHED: YES, AgainstStudy.MORE: NO}.get(result, "")
+    if result in (AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT):
+        return OPPOSITE if result is AgainstStudy.OTHER_WAY else NO
+    return YES * verdict.is_shown
 
 
 def _effect_words(finding: Finding) -> str:
@@ -149,7 +165,7 @@ def _effect_words(finding: Finding) -> str:
     effect, contrast = finding.effect, finding.contrast
     percentile = PERCENTILE.search(contrast.claim)
     subject = contrast.subject or (percentile[1] if percentile else "")
-    if finding.verdict.outcome in (Outcome.NOT_TESTABLE, Outcome.SET_BY_LOAD):
+    if contrast.not_testable or contrast.set_by_load:
         return finding.verdict.reason
     if effect is None:
         return finding.absent.partition("; ")[0] or finding.verdict.reason
@@ -162,106 +178,18 @@ def _effect_words(finding: Finding) -> str:
     return f"{words} {subject}".rstrip()
 
 
-def refused_words(finding: Finding) -> str:
-    """Return the refused trials of which one side has more, and the effect with them; or nothing.
-
-    The effect stands beside the one of the valid trials, which it may contradict.
-    """
-    refused = finding.refused
-    if refused is None:
-        return ""
-    if refused.effect is None:
-        return f"{refused.text}, without a value of this"
-    is_ratio = finding.contrast.scale == "ratio"
-    words = (
-        ratio_words(refused.effect)
-        if is_ratio
-        else difference_words(refused.effect, finding.response.unit)
-    )
-    but = f" ({refused.without} have none)" if refused.without else ""
-    return f"{refused.text}; with their values{but} {words}"
-
-
-def ratio_words(effect: Effect) -> str:
-    """Return a ratio as a change in percent with its interval, or in times if it is large."""
-    if effect.bound:
-        is_known = math.isfinite(effect.limit)
-        return bound_words(effect.bound, effect.limit) if is_known else ONLY_A_BOUND
-    if not math.isfinite(effect.low):
-        return change(effect.estimate)
-    if effect.estimate >= IN_TIMES or effect.high >= ENDS_IN_TIMES:
-        return f"{number(effect.estimate)}x [{number(effect.low)}, {number(effect.high)}]"
-    low, high = (percent(100 * (end - 1)) for end in (effect.low, effect.high))
-    return f"{change(effect.estimate)} [{low}, {high}]"
-
-
-def bound_words(bound: str, limit: float) -> str:
-    """Return how far a ratio lies from 1 at least, or at most, rounded to the safe side."""
-    if limit >= IN_TIMES:
-        return f"{bound} {number(to_safe_side(limit, bound))}x"
-    is_less, size = limit < 1, round(100 * abs(limit - 1), 6)
-    is_least = (bound == "at most") == is_less
-    digits = 10 ** (size < 9.95)
-    size = (math.floor if is_least else math.ceil)(size * digits) / digits
-    word = "less" if is_less else "more"
-    return f"at {'least' if is_least else 'most'} {percent(size)}% {word}"
-
-
-def change(ratio: float) -> str:
-    """Return a ratio as a change: ``+15%``, ``-6.7%``, ``13.2x``."""
-    return f"{number(ratio)}x" if ratio >= IN_TIMES else f"{percent(100 * (ratio - 1), '+')}%"
-
-
-def percent(value: float, sign: str = "") -> str:
-    """Return percent without decimals, below ten with one."""
-    return f"{value:{sign}.0f}" if abs(value) >= 9.95 else f"{value:{sign}.1f}"
-
-
-def difference_words(effect: Effect, unit: str) -> str:
-    """Return a difference with its interval and unit."""
-    if effect.bound and not math.isfinite(effect.limit):
-        return ONLY_A_BOUND
-    if effect.bound:
-        limit = number(to_safe_side(effect.limit, effect.bound))
-        return f"{effect.bound} {limit} {unit}".rstrip()
-    sign = "+" if effect.estimate > 0 else ""
-    interval = f" [{number(effect.low)}, {number(effect.high)}]"
-    known = interval if math.isfinite(effect.low) else ""
-    return f"{sign}{number(effect.estimate)} {unit}".rstrip() + known
-
-
 def _study(findings: Sequence[Finding]) -> str:
-    """Return what the study says: its sizes, and how they compare; or only that it says yes."""
-    sizes = [size for size in map(_size, findings) if size]
-    if not sizes:
-        said = any(f.contrast.published_direction or f.limit for f in findings)
-        return YES if said else ""
-    compared = {how for _, how in sizes}
-    if len(compared) > 1:
-        return ", ".join(f"{size} ({how})" if how else size for size, how in sizes)
-    return ", ".join([*(size for size, _ in sizes), *filter(None, compared)])
+    """Return the sizes that the study states; or only that it says yes, where it states none."""
+    sizes = dict.fromkeys(filter(None, map(_size, findings)))
+    said = any(f.contrast.published_direction or f.limit for f in findings)
+    return ", ".join(sizes) or YES * said
 
 
-def _size(finding: Finding) -> tuple[str, str] | None:
-    """Return the published size, and how it compares with the measured one."""
-    contrast, effect = finding.contrast, finding.effect
+def _size(finding: Finding) -> str:
+    contrast = finding.contrast
     if contrast.published_ratio is not None:
-        size, no_effect = contrast.published_ratio, 1.0
-        bound = contrast.published_bound
-        words = bound_words(bound, size) if bound else change(size)
-    elif contrast.published_difference is not None:
-        size, no_effect = contrast.published_difference, 0.0
-        words = f"{number(size)} {finding.response.unit}".rstrip()
-    else:
-        return None
-    judged = finding.verdict.size
-    if judged is None or effect is None or finding.verdict.direction is Way.OPPOSITE:
-        return words, ""
-    if judged is not Size.CONTRADICTED:
-        return words, AS_STUDIED[judged]
-    if effect.bound:
-        return words, "not as here"
-    if (size - no_effect) * (effect.estimate - no_effect) < 0:
-        return words, "the other way here"
-    is_more = abs(size - no_effect) > abs(effect.estimate - no_effect)
-    return words, "more than here" if is_more else "less than here"
+        size, bound = contrast.published_ratio, contrast.published_bound
+        return bound_words(bound, size) if bound else change(size)
+    if contrast.published_difference is not None:
+        return f"{number(contrast.published_difference)} {finding.response.unit}".rstrip()
+    return ""

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.results import Compared
 from perflab.analysis.validity import measured_responses
 from perflab.recordings import FREE_PARAMETERS, Response, Run
 from perflab.recordings.imports.results import NONE_FAILED, doubts
@@ -48,9 +49,11 @@ from perflab.statistics.in_words import counted
 from perflab.statistics.two_samples import Shift, shift, wider_t
 
 ENOUGH_RUNS = 3
-BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
-TOO_FEW = f"unclear: fewer than {SMALLEST_N} on a side"
-DIFFERS, NOT_COMPARED = "differs", "not compared"
+BETTER, WORSE = Compared.BETTER.value, Compared.WORSE.value
+NOT_DECIDED, NOT_COMPARED = Compared.NOT_DECIDED.value, Compared.NOT_COMPARED.value
+TOO_FEW = f"{NOT_DECIDED}: fewer than {SMALLEST_N} on a side"
+# By their trials; runs differ by more than these show.
+DIFFERS = f"{NOT_DECIDED}: differs"
 AT_DIFFERENT_TIMES = "measured at different times"
 TIMES_UNKNOWN = "the times of these loads are not known: a drift of the machine counts as change"
 EMPTY = pd.Series(dtype=float)
@@ -70,13 +73,12 @@ class RunComparison:
     ``obstacles`` say why the runs are not comparable (empty: they are), ``notes`` say what else
     differs, and ``enough`` whether there are three runs a side. ``apart`` says that A and B do not
     alternate in time, or that their times are not known (empty: they alternate); nothing is better
-    or worse then. ``table`` has a row per treatment
-    and response: the ``effect`` with its 95% interval, ``worse_by`` (above 1: B is worse) and a
-    verdict. The effect is the ratio B / A; where a value is 0 there is no ratio, and it is the
-    difference B - A in the response's ``unit`` (``scale`` says which), worse by infinity or 0. The
-    verdict is better, worse or unclear; below three runs a side it is unclear, or that the sides
-    differ, with the numbers of runs. A row that is not compared has no numbers, and its verdict
-    says why.
+    or worse then. ``table`` has a row per treatment and response: the ``effect`` with its 95%
+    interval, ``worse_by`` (above 1: B is worse) and a verdict. The effect is the ratio B / A; where
+    a value is 0 there is no ratio, and it is the difference B - A in the response's ``unit``
+    (``scale`` says which), worse by infinity or 0. The verdict is better, worse or not decided;
+    below three runs a side it is not decided, and may add that the sides differ by their trials. A
+    row that is not compared has no numbers, and its verdict says why.
     """
 
     obstacles: tuple[str, ...]
@@ -153,7 +155,7 @@ def judged_table(
     table["verdict"] = [
         row["verdict"]
         if row["verdict"].startswith(NOT_COMPARED)
-        else (TOO_FEW if is_few else differs(row) if is_certain else UNCLEAR) + row["verdict"]
+        else (TOO_FEW if is_few else differs(row) if is_certain else NOT_DECIDED) + row["verdict"]
         for row, is_certain, is_few in zip(table.to_dict("records"), certain, few, strict=True)
     ]
     return table
@@ -279,11 +281,11 @@ def _differs(apart: bool, row: dict[Any, Any]) -> str:
     runs = row["runs_a"], row["runs_b"]
     if min(runs) >= ENOUGH_RUNS:
         if apart:
-            return f"{UNCLEAR}: {AT_DIFFERENT_TIMES}"
+            return f"{NOT_DECIDED}: {AT_DIFFERENT_TIMES}"
         return WORSE if row["worse_by"] > 1 else BETTER
     if runs == (1, 1):
-        return f"{DIFFERS}, one run each"
-    return f"{DIFFERS}, {runs[0]} against {counted(runs[1], 'run')}"
+        return f"{DIFFERS} by trials, one run each"
+    return f"{DIFFERS} by trials, {runs[0]} against {counted(runs[1], 'run')}"
 
 
 def obstacles(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ from perflab.statistics.families import (
 )
 
 MARGIN = 0.03
+WITHIN_MARGIN = f"within {MARGIN:.0%}"
 # The difference of two shares of failures that does not matter: 0.1 percentage points.
 MARGIN_OF_SHARES = 0.001
 PEEKING = 0.20
@@ -79,6 +80,11 @@ class Decision:
     missing: str = ""
 
 
+def is_within_margin(effect: Effect) -> bool:
+    """Return whether the 90% interval of a ratio lies so near 1 that it does not matter."""
+    return effect.narrow_low > 1 / (1 + MARGIN) and effect.narrow_high < 1 + MARGIN
+
+
 def decide(effect: Effect, corrected: Corrected | None = None, way_out: str = UNKNOWN) -> Decision:
     """Decide what a ratio shows, or the bound of one.
 
@@ -91,7 +97,7 @@ def decide(effect: Effect, corrected: Corrected | None = None, way_out: str = UN
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text)
-    if effect.narrow_low > 1 / (1 + MARGIN) and effect.narrow_high < 1 + MARGIN:
+    if is_within_margin(effect):
         return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {MARGIN:.0%}")
     level, missing = 1 - CONFIDENCE, ""
     if effect.low > 1 or effect.high < 1:

@@ -22,10 +22,12 @@ from perflab.analysis.doubts.refused_trials import Refused, unequal
 from perflab.analysis.doubts.unseen_answers import unseen_answers
 from perflab.analysis.gates.first_line import are_of_a_duel, corrected_over_first_line
 from perflab.analysis.noise import is_loaded, noise_flags
+from perflab.analysis.results import Compared, Verdict
 from perflab.analysis.scope import scope_of
 from perflab.analysis.starts import ONE_START, effect_of_run, has_one_start, starts_of
 from perflab.analysis.validity import why_absent
-from perflab.analysis.verdict import Outcome, Verdict, judge
+from perflab.analysis.verdict import compared, judge, without_effect
+from perflab.analysis.zones import is_published
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
 from perflab.recordings.responses import drift_column
@@ -85,6 +87,8 @@ class Finding:
     growth: str = ""
 
 
+# The verdict on an effect before the run's other claims are known.
+NOT_YET = Verdict(Compared.NOT_DECIDED, "")
 # A run is a snapshot, so its findings are computed once.
 _FINDINGS: WeakKeyDictionary[Run, tuple[RunRecord, list[Finding]]] = WeakKeyDictionary()
 
@@ -144,7 +148,12 @@ def _judged(finding: Finding, claim_p: Corrected, is_steady: bool) -> Finding:
         return finding_with_p
     effect, contrast = finding.effect, finding.contrast
     known = claim_p if math.isfinite(claim_p.adjusted) else None
-    verdict, decision = judge(effect, contrast, known), _decision(finding_with_p, known)
+    decision = _decision(finding_with_p, known)
+    verdict = (
+        judge(effect, contrast, known)
+        if is_published(contrast)
+        else compared(effect, contrast, finding.response, decision, claim_p.adjusted)
+    )
     scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known, is_steady)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
 
@@ -198,10 +207,9 @@ def with_trials(finding: Finding, run: Run, names: Collection[str]) -> Finding:
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     response = response_of(run.record, contrast.response)
     if why := _unseen_on(run, contrast):
-        verdict = Verdict(Outcome.UNDECIDED, why)
-        return Finding(contrast, response, None, verdict, absent=why)
+        return Finding(contrast, response, None, without_effect(contrast, why), absent=why)
     if contrast.not_testable:
-        return Finding(contrast, response, None, judge(None, contrast))
+        return Finding(contrast, response, None, without_effect(contrast, ""))
     try:
         ends, if_alike = ends_of(run, contrast, trials)
         refuse_unlike(run, contrast, trials)
@@ -210,16 +218,14 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     except AnalysisError as error:
         is_open = isinstance(error, NothingLimits)
         way_out = f"; {way_out_of_bound(run, contrast, trials)}" * is_open
-        verdict = Verdict(Outcome.UNDECIDED, f"{error}{way_out}")
-        if contrast.set_by_load:
-            verdict = judge(None, contrast)
+        verdict = without_effect(contrast, f"{error}{way_out}")
         return Finding(contrast, response, None, verdict)
     by_block = ends.measured[ends.low.notna()]
     return Finding(
         contrast,
         response,
         effect,
-        judge(effect, contrast),
+        NOT_YET,
         blocks=tuple(int(block) for block in by_block.index),
         left_out=len(ends.low) - len(by_block),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),

@@ -6,25 +6,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perflab.analysis.answers import refused_words
 from perflab.analysis.decision import Kind
+from perflab.analysis.effect_words import refused_words
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.verdict import Outcome, Verdict, Way
+from perflab.analysis.results import OPEN, AgainstStudy, Compared, Verdict
+from perflab.analysis.zones import claims_size, is_published
 from perflab.recordings import Contrast, Run
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import at_least, at_most, capitalized, counted, number
 
-# For these outcomes the sentence says what would decide the claim.
-STILL_OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN, Outcome.UNPUBLISHED)
+# One part with such a result gives it to the claim, the first of them before the others.
+OF_ONE_PART = (
+    AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT, AgainstStudy.NOT_TESTABLE,
+    AgainstStudy.NOT_MEASURED, AgainstStudy.NOT_DECIDED, AgainstStudy.LESS, AgainstStudy.MORE,
+    AgainstStudy.IN_DIRECTION,
+)  # fmt: skip
 
 
 def decision_text(finding: Finding) -> str:
-    """Return the decision on a difference, whatever was published."""
-    decision = finding.decision
+    """Return what would decide a ratio that is not decided, or what it shows beside its verdict.
+
+    It is empty where the verdict says it.
+    """
+    decision, result = finding.decision, finding.verdict.result
     if decision is None:
         return ""
     if decision.kind is Kind.DIFFERENT:
-        return "different"
+        return "a difference is shown" if result in OPEN else ""
+    if decision.kind is Kind.EQUIVALENT:
+        says_it = result in (Compared.SAME, AgainstStudy.NO_EFFECT)
+        return "" if says_it else decision.text
     return "; ".join(filter(None, [decision.missing, decision.text]))
 
 
@@ -103,11 +114,11 @@ def _remarks(finding: Finding) -> list[str]:
     remarks = [finding.verdict.reason, *filter(None, [scope_words(finding)])]
     if words := left_out(finding):
         remarks.append(words)
-    if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:
-        # The reason of a verdict on a direction already says what is missing.
-        judged = finding.verdict.direction is not None and finding.decision.missing
-        remarks.append(finding.decision.text if judged else decision_text(finding))
-    return remarks
+    if finding.verdict.result in OPEN and finding.decision is not None:
+        # The reason of the verdict already says what is missing.
+        said = finding.decision.missing or finding.verdict.reason == finding.decision.text
+        remarks.append(finding.decision.text if said else decision_text(finding))
+    return [*dict.fromkeys(filter(None, remarks))]
 
 
 def _measured(finding: Finding, effect: Effect) -> str:
@@ -157,32 +168,19 @@ class JointClaim:
 def joined(findings: Sequence[Finding]) -> JointClaim:
     """Return the verdict on a claim that holds if all its parts hold.
 
-    One part in the opposite direction contradicts the claim. Otherwise one part that is not
-    testable, or undecided, gives the claim its outcome. The direction is shown if it is shown for
-    every part. Sizes are judged only in claims of one part.
+    One part that goes the other way, or has no effect, contradicts the claim. Otherwise one part
+    that is not testable, not measured or not decided gives the claim its result, and then one that
+    is less or more than published.
     """
     if len(findings) == 1:
         return JointClaim(tuple(findings), findings[0].verdict)
-    verdicts = [finding.verdict for finding in findings]
+    results = {finding.verdict.result for finding in findings}
     why = "; ".join(
         f"{finding.contrast.name}: {finding.verdict}, {finding.verdict.reason}"
         for finding in findings
     )
-    return JointClaim(tuple(findings), Verdict(_outcome(verdicts), why))
-
-
-def _outcome(verdicts: Sequence[Verdict]) -> Outcome:
-    if any(verdict.direction is Way.OPPOSITE for verdict in verdicts):
-        return Outcome.OPPOSITE
-    for outcome in (Outcome.NOT_TESTABLE, Outcome.UNDECIDED):
-        if any(verdict.outcome is outcome for verdict in verdicts):
-            return outcome
-    shown = all(verdict.direction is Way.SHOWN for verdict in verdicts)
-    return Outcome.DIRECTION_SHOWN if shown else Outcome.DIRECTION_NOT_SHOWN
-
-
-# In these outcomes the claimed direction or size is neither shown nor contradicted.
-OPEN = (Outcome.UNDECIDED, Outcome.SIZE_UNDECIDED, Outcome.DIRECTION_NOT_SHOWN)
+    result = next((item for item in OF_ONE_PART if item in results), AgainstStudy.AS_PUBLISHED)
+    return JointClaim(tuple(findings), Verdict(result, why))
 
 
 def undecided_contrasts(run: Run) -> tuple[str, ...]:
@@ -207,6 +205,11 @@ def can_be_decided(contrast: Contrast) -> bool:
 def _is_open(finding: Finding) -> bool:
     if not can_be_decided(finding.contrast):
         return False
-    if finding.verdict.outcome is Outcome.UNPUBLISHED:
+    if not is_published(finding.contrast):
         return finding.decision is None or finding.decision.kind is Kind.UNDECIDED
-    return finding.verdict.outcome in OPEN
+    return is_half_decided(finding.verdict, finding.contrast) or finding.verdict.result in OPEN
+
+
+def is_half_decided(verdict: Verdict, contrast: Contrast) -> bool:
+    """Return whether the direction of a published effect is shown, and its size is still open."""
+    return verdict.result is AgainstStudy.IN_DIRECTION and claims_size(contrast)

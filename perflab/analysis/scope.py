@@ -25,7 +25,9 @@ from dataclasses import replace
 import numpy as np
 
 from perflab.analysis.decision import Decision, Kind, decide
-from perflab.analysis.verdict import Outcome, Verdict, judge
+from perflab.analysis.results import OPEN, Verdict
+from perflab.analysis.verdict import judge
+from perflab.analysis.zones import is_published
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, Effect, mean_interval
 from perflab.statistics.families import Corrected
@@ -33,7 +35,6 @@ from perflab.statistics.families import Corrected
 ALSO_AT_THE_END = "also at the end of the load"
 THIS_LOAD_ONLY = "for this load only"
 EXTENDED_BY = 0.80
-OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN)
 
 
 def extended(effect: Effect, drifts: Sequence[float]) -> Effect:
@@ -71,12 +72,12 @@ def scope_of(
     if not is_known or effect.n < SMALLEST_N or len(drifts) != effect.n:
         return ""
     longer = extended(effect, drifts)
-    if verdict.outcome is Outcome.UNPUBLISHED:
+    if not is_published(contrast):
         kind = decision.kind if decision else Kind.UNDECIDED
         is_decided, is_same = kind is not Kind.UNDECIDED, decide(longer).kind is kind
     else:
-        is_decided = verdict.outcome not in OPEN
-        is_same = judge(longer, contrast, among).outcome is verdict.outcome
+        is_decided = verdict.result not in OPEN
+        is_same = judge(longer, contrast, among).result is verdict.result
     if not is_decided:
         return ""
     if is_same:

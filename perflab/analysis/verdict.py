@@ -1,166 +1,84 @@
-"""The one rule that turns a measured effect and a published one into a verdict.
+"""The one rule that turns a measured effect into a result, beside what a study published or alone.
 
-The rule has two parts, fixed before any run. It works on log ratios (for claims in a unit, on
-differences), with the 95% interval and the 90% interval of the effect.
+It works on log ratios (for claims in a unit, on differences), with the 95% interval and the 90%
+interval of the effect. The words are those of :mod:`perflab.analysis.results`.
 
-**Direction.** *shown*: the 95% interval lies wholly on the published side of no effect, and p,
-adjusted for the claims about its response, is 0.05 at most
-(:mod:`~perflab.statistics.families`); *opposite*: the same on the other side; else *not shown*.
+**Held against a study.** The *direction* is shown if the 95% interval lies wholly on the published
+side of no effect, and p, adjusted for the claims about its response, is 0.05 at most
+(:mod:`~perflab.statistics.families`); it is *the other way* if the same holds on the other side.
 
-**Size.** Published studies give no intervals, so a published number has a zone: a factor of 1.25
-either way. *agrees*: the 90% interval lies within the zone (two one-sided 5% tests);
-*contradicted*: the 95% interval lies wholly outside the zone; else *undecided*. The zone of a ratio
-within 10% of 1, and of "no effect", is a factor of 1.1 only: otherwise 1.24 would agree with a
-published 1.02. "No effect" has no direction; nor has a ratio within 10% of 1 without a claimed
-direction, because a single run cannot show one.
+Published studies give no intervals, so a published number has a *zone*. A ratio r has a third of
+its log either way, at least a factor of 1.04 and at most one of 1.25: 1.13 agrees from 1.085 to
+1.177, 1.6 from 1.37 to 1.87, 3.4 from 2.72 to 4.25. "No effect" has a factor of 1.1, a difference
+and a published bound one of 1.25. The effect lies *within* the zone if its 90% interval does (two
+one-sided 5% tests), and *outside* if its 95% interval lies wholly outside; else that is open.
 
-=======================  ============  =======================================
-direction                size          verdict
-=======================  ============  =======================================
-shown                    agrees        reproduced
-shown                    undecided     same direction; size not yet known
-shown                    contradicted  same direction, but less than published
-                                       (or more)
-opposite                 any           not reproduced
-not shown                contradicted  not reproduced
-not shown                else          undecided
-(none is claimed)        agrees        reproduced
-(none is claimed)        contradicted  not reproduced
-(none is claimed)        undecided     undecided
-shown                    (none)        direction shown
-opposite                 (none)        opposite direction
-not shown                (none)        direction not shown
-=======================  ============  =======================================
+================  ============  ==========================================
+direction         size          result
+================  ============  ==========================================
+shown             within        as published
+shown             outside       less than published, or more
+shown             open, none    in the direction published
+the other way     any           the other way
+not shown         any           no effect, if the 90% interval lies within
+                                3% of none, or a tenth of a difference
+not shown         outside       less than published
+not shown         else          not decided
+(none claimed)    within        as published
+(none claimed)    outside       less or more than published
+(none claimed)    open          not decided
+================  ============  ==========================================
+
+"No effect" claims no direction; nor does a ratio within 10% of 1 for which the study states none,
+because a single run cannot show one.
+
+**Two sides compared**, where nothing is published: a ratio is the *same* if its 90% interval lies
+within 3% of 1; it is *better* or *worse* (more or less, where neither is better) if the 95%
+interval excludes 1 and the adjusted p is 0.05 at most. A difference is better or worse by its
+adjusted p.
 
 Every interval within a wide one shows at least what the wide one shows, so measuring less never
-improves a verdict. With fewer than 3 blocks the verdict is undecided. Claims that this machine
-cannot test, whose answer the load itself sets, or that nobody published are not judged.
+improves a verdict. With fewer than 3 blocks nothing is decided. Claims that this machine cannot
+test, or whose answer the load itself sets, are not judged.
 
 An effect of which only a bound is known has an interval that is open on one side
-(:mod:`~perflab.statistics.comparison`): it can show a direction and contradict a size. It can agree
-only with a published bound of the same kind, whose zone is open on that side, too.
+(:mod:`~perflab.statistics.comparison`): it can show a direction and lie outside a zone. It can lie
+within only that of a published bound of the same kind, which is open on that side, too.
 
 Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987.
-``docs/explanation/verdicts.md`` shows how often each verdict is given under which truth.
+``docs/explanation/verdicts.md`` shows how often each result is given under which truth.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from typing import Literal
 
-from perflab.recordings import Contrast
-from perflab.statistics.comparison import NO_SPREAD, SMALLEST_N, Effect, Scale
+from perflab.analysis.decision import (
+    MARGIN_OF_SHARES,
+    WITHIN_MARGIN,
+    Decision,
+    Kind,
+    is_within_margin,
+)
+from perflab.analysis.results import AgainstStudy, Compared, Verdict
+from perflab.analysis.zones import (
+    Zone,
+    is_published,
+    nothing_on,
+    on_scale,
+    published_sign,
+    zone_of,
+)
+from perflab.recordings import Contrast, Response
+from perflab.recordings.responses import FAILURES
+from perflab.statistics.comparison import NO_SPREAD, SMALLEST_N, USUAL_P, Effect
 from perflab.statistics.families import Corrected
-from perflab.statistics.in_words import counted, number
+from perflab.statistics.in_words import counted
+from perflab.statistics.shares import BlocksOfShares
 
-SIZE_FACTOR = 1.25
-NO_EFFECT_FACTOR = 1.1
-# The absolute logs of a ratio and of its inverse differ by at most this much.
-ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Zone:
-    """The effects that agree with a published size: log ratios, or differences in their unit."""
-
-    low: float
-    high: float
-    scale: Scale
-
-    def text(self) -> str:
-        """Return the ends as ratios or differences: ``1.28 to 2.00``, or ``at most 0.26``."""
-        low, high = (
-            math.exp(end) if self.scale == "ratio" else end for end in (self.low, self.high)
-        )
-        if math.isinf(self.low):
-            return f"at most {number(high)}"
-        if math.isinf(self.high):
-            return f"at least {number(low)}"
-        return f"{number(low)} to {number(high)}"
-
-
-def no_difference(ratio: float | None) -> bool:
-    """Return whether a published ratio is so close to 1 that a single run shows no direction."""
-    return ratio is not None and abs(math.log(ratio)) <= math.log(NO_EFFECT_FACTOR) + ROUNDING
-
-
-def published_sign(contrast: Contrast) -> int:
-    """Return the side of no effect on which the published one lies: 1, -1, or 0 if unknown."""
-    if contrast.published_direction is not None:
-        return {"greater": 1, "smaller": -1, "none": 0}[contrast.published_direction]
-    if contrast.published_difference is not None:
-        return 1 if contrast.published_difference > 0 else -1
-    if contrast.published_ratio is None or no_difference(contrast.published_ratio):
-        return 0
-    return 1 if contrast.published_ratio > 1 else -1
-
-
-def zone_of(contrast: Contrast) -> Zone | None:
-    """Return the zone of the published size; None if no size was published."""
-    zone = _closed_zone(contrast)
-    if zone is None or not contrast.published_bound:
-        return zone
-    if contrast.published_bound == "at most":
-        return replace(zone, low=-math.inf)
-    return replace(zone, high=math.inf)
-
-
-def _closed_zone(contrast: Contrast) -> Zone | None:
-    ratio = 1.0 if contrast.published_direction == "none" else contrast.published_ratio
-    if ratio is not None:
-        factor = NO_EFFECT_FACTOR if no_difference(ratio) else SIZE_FACTOR
-        middle, margin = math.log(ratio), math.log(factor)
-        return Zone(middle - margin, middle + margin, "ratio")
-    if contrast.published_difference is None:
-        return None
-    size = contrast.published_difference
-    low, high = sorted((size / SIZE_FACTOR, size * SIZE_FACTOR))
-    return Zone(low, high, "difference")
-
-
-def on_scale(value: float, contrast: Contrast) -> float:
-    """Return an effect on the scale of the blocks: the log of a ratio, or the difference."""
-    if contrast.scale == "difference":
-        return value
-    return -math.inf if value == 0 else math.log(value)
-
-
-class Outcome(StrEnum):
-    """The verdicts on a published effect."""
-
-    REPRODUCED = "reproduced"
-    SIZE_UNDECIDED = "same direction; size not yet known"
-    LESS = "same direction, but less than published"
-    MORE = "same direction, but more than published"
-    DIRECTION_SHOWN = "direction shown"
-    NOT_REPRODUCED = "not reproduced"
-    OPPOSITE = "opposite direction"
-    DIRECTION_NOT_SHOWN = "direction not shown"
-    UNDECIDED = "undecided"
-    SET_BY_LOAD = "set by the load"
-    NOT_TESTABLE = "not testable here"
-    UNPUBLISHED = "nothing published"
-
-
-NEVER_JUDGED = (Outcome.SET_BY_LOAD, Outcome.NOT_TESTABLE, Outcome.UNPUBLISHED)
-
-
-class Way(StrEnum):
-    """The verdicts on a published direction."""
-
-    SHOWN = "shown"
-    OPPOSITE = "opposite"
-    NOT_SHOWN = "not shown"
-
-
-class Size(StrEnum):
-    """The verdicts on a published size."""
-
-    AGREES = "agrees"
-    CONTRADICTED = "contradicted"
-    UNDECIDED = "undecided"
+# A difference is none beside the published one if its interval lies within this share of that.
+BESIDE_PUBLISHED = 0.1
 
 
 @dataclass(frozen=True)
@@ -175,120 +93,180 @@ class Limit:
 
 
 NO_EFFECT = Limit()
+# How an effect lies to a zone.
+Place = Literal["within", "below", "above", "open"]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """An outcome with its two parts (None: not claimed, or not judged) and the reason for it."""
+def without_effect(contrast: Contrast, reason: str) -> Verdict:
+    """Return the verdict where there is no effect to judge, for a reason."""
+    nothing = AgainstStudy.NOT_MEASURED if is_published(contrast) else Compared.NOT_COMPARED
+    return _never_judged(contrast) or Verdict(nothing, reason)
 
-    outcome: Outcome
-    reason: str
-    direction: Way | None = None
-    size: Size | None = None
 
-    def __str__(self) -> str:
-        return self.outcome.value
+def _never_judged(contrast: Contrast) -> Verdict | None:
+    """Return the verdict on a claim that no effect can answer here; None for others."""
+    if contrast.not_testable:
+        return Verdict(AgainstStudy.NOT_TESTABLE, contrast.not_testable)
+    if not contrast.set_by_load:
+        return None
+    nothing = AgainstStudy.NOT_TESTABLE if is_published(contrast) else Compared.NOT_COMPARED
+    return Verdict(nothing, contrast.set_by_load, "set by the load")
 
 
 def judge(
-    effect: Effect | None,
+    effect: Effect,
     contrast: Contrast,
     corrected: Corrected | None = None,
     limit: Limit = NO_EFFECT,
 ) -> Verdict:
-    """Apply the rule of this module to a measured effect (None: there is none).
+    """Hold a measured effect against the published one, by the rule of this module.
 
     ``corrected`` is the p-value among the run's claims about its response; without it the claim is
     alone. Claims such as "more than half" have another ``limit`` than no effect. If blocks were
     added until all was decided, the reason names the looks.
     """
+    if (verdict := _untested(effect, contrast)) is not None:
+        return verdict
     verdict = _judged(effect, contrast, corrected, limit)
-    if effect is None or effect.looks is None or verdict.outcome in NEVER_JUDGED:
+    if effect.looks is None:
         return verdict
     return replace(verdict, reason=f"{verdict.reason}; {effect.looks.text(effect.n)}")
 
 
 def _judged(
-    effect: Effect | None, contrast: Contrast, corrected: Corrected | None, limit: Limit
+    effect: Effect, contrast: Contrast, corrected: Corrected | None, limit: Limit
 ) -> Verdict:
-    if contrast.not_testable:
-        return Verdict(Outcome.NOT_TESTABLE, contrast.not_testable)
-    if contrast.set_by_load:
-        return Verdict(Outcome.SET_BY_LOAD, contrast.set_by_load)
-    if effect is None or effect.n < SMALLEST_N:
-        usable = effect.n_words if effect and effect.of_blocks else ""
-        usable = usable or counted(effect.n if effect else 0, "usable block")
-        return Verdict(Outcome.UNDECIDED, f"{usable}; a verdict needs at least {SMALLEST_N}")
-    sign, zone = published_sign(contrast), zone_of(contrast)
-    if not sign and zone is None:
-        return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")
     if effect.blocks is not None and effect.blocks.has_no_spread:
-        return Verdict(Outcome.UNDECIDED, NO_SPREAD)
-    way, why = _direction(effect, contrast, sign, corrected, limit) if sign else (None, "")
-    size = _size(effect, contrast, zone) if zone else None
-    if not (size and zone):
-        return Verdict(_outcome(way, size), why, way, size)
-    where = _where(size, zone)
-    if effect.bound and size is Size.UNDECIDED:
-        where = f"only a bound is known, and it does not exclude {zone.text()}"
-    parts = [f"direction {way}: {why}" if way else "", f"size {size}: {where}"]
-    outcome = _outcome(way, size)
-    if outcome is Outcome.LESS and (on_scale(effect.low, contrast) > zone.high) == (sign > 0):
-        outcome = Outcome.MORE
-    return Verdict(outcome, "; ".join(filter(None, parts)), way, size)
+        return Verdict(AgainstStudy.NOT_DECIDED, NO_SPREAD)
+    sign, zone = published_sign(contrast), zone_of(contrast)
+    way, why = _direction(effect, contrast, sign, corrected, limit) if sign else (0, "")
+    place = _place(effect, contrast, zone) if zone else None
+    where = _where(effect, place, zone) if place and zone else ""
+    reason = "; ".join(filter(None, [why, where]))
+    if way < 0:
+        return Verdict(AgainstStudy.OTHER_WAY, reason)
+    if place == "within" and (way or not sign):
+        return Verdict(AgainstStudy.AS_PUBLISHED, reason, is_shown=way > 0)
+    if place in ("below", "above") and (way or not sign):
+        return Verdict(_beside(effect, contrast, place), reason, is_shown=way > 0)
+    if way:
+        return Verdict(AgainstStudy.IN_DIRECTION, reason, is_shown=True)
+    if sign and not limit.words and (within := _none_beside(effect, contrast)):
+        return Verdict(AgainstStudy.NO_EFFECT, reason, within)
+    if sign and place == ("below" if sign > 0 else "above"):
+        return Verdict(AgainstStudy.LESS, reason)
+    return Verdict(AgainstStudy.NOT_DECIDED, reason)
+
+
+def compared(
+    effect: Effect,
+    contrast: Contrast,
+    response: Response,
+    decision: Decision | None,
+    p_adjusted: float,
+) -> Verdict:
+    """Say how two sides are beside each other, where nothing is published.
+
+    A ratio is judged by its ``decision``; a difference has no margin, so its adjusted p-value says
+    whether it is shown. Shares of failures are the same within ``MARGIN_OF_SHARES``.
+    """
+    if (verdict := _untested(effect, contrast)) is not None:
+        return verdict
+    if decision is not None and decision.kind is Kind.EQUIVALENT:
+        return Verdict(Compared.SAME, decision.text, WITHIN_MARGIN)
+    if contrast.response == FAILURES and (within := _failed_alike(effect)):
+        return Verdict(Compared.SAME, within, within)
+    if decision is None and not p_adjusted <= USUAL_P:
+        return Verdict(Compared.NOT_DECIDED, "")
+    if decision is not None and decision.kind is Kind.UNDECIDED:
+        return Verdict(Compared.NOT_DECIDED, decision.missing or decision.text)
+    is_more = (effect.limit if effect.bound else effect.estimate) > nothing_on(contrast)
+    if response.better == "neither":
+        return Verdict(Compared.MORE if is_more else Compared.LESS, "")
+    is_worse = is_more == (response.better == "less")
+    return Verdict(Compared.WORSE if is_worse else Compared.BETTER, "")
+
+
+def _failed_alike(effect: Effect) -> str:
+    """Return in words that the shares of two sides do not differ; empty if they may.
+
+    Two one-sided tests hold them within the margin; that nothing failed is a fact.
+    """
+    if isinstance(effect.blocks, BlocksOfShares) and effect.blocks.none_failed:
+        return "no failures on either side"
+    least, most = effect.narrow_low, effect.narrow_high
+    is_within = least > -MARGIN_OF_SHARES and most < MARGIN_OF_SHARES
+    return f"within {100 * MARGIN_OF_SHARES:g} points" if is_within else ""
+
+
+def _untested(effect: Effect, contrast: Contrast) -> Verdict | None:
+    """Return the verdict on an effect that decides nothing, whatever its size; else None."""
+    if effect.n >= SMALLEST_N or contrast.not_testable or contrast.set_by_load:
+        return _never_judged(contrast)
+    usable = effect.n_words if effect.of_blocks else counted(effect.n, "usable block")
+    undecided = AgainstStudy.NOT_DECIDED if is_published(contrast) else Compared.NOT_DECIDED
+    return Verdict(undecided, f"{usable}; a verdict needs at least {SMALLEST_N}")
 
 
 def _direction(
     effect: Effect, contrast: Contrast, sign: int, corrected: Corrected | None, limit: Limit
-) -> tuple[Way, str]:
+) -> tuple[int, str]:
+    """Return 1 where the direction is shown, -1 where the other is, 0 for neither; and why."""
     ends = (on_scale(end, contrast) - limit.value for end in (effect.low, effect.high))
     low, high = sorted(sign * end for end in ends)
-    words = limit.words or f"{0 if contrast.scale == 'difference' else 1} (no effect)"
+    words = limit.words or f"{nothing_on(contrast):g} (no effect)"
     if not (low > 0 or high < 0):
-        return Way.NOT_SHOWN, f"the interval includes {words}"
+        return 0, f"the interval includes {words}"
     if corrected is not None and not corrected.holds:
-        return Way.NOT_SHOWN, f"the interval excludes {words}, but {corrected.text()}"
-    if high < 0:
-        return Way.OPPOSITE, "the effect goes the other way"
-    return Way.SHOWN, f"the interval excludes {words}"
+        return 0, f"the interval excludes {words}, but {corrected.text()}"
+    return (1 if low > 0 else -1), f"the interval excludes {words}"
 
 
-def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:
+def _place(effect: Effect, contrast: Contrast, zone: Zone) -> Place:
     low, high = (on_scale(end, contrast) for end in (effect.low, effect.high))
-    if high < zone.low or low > zone.high:
-        return Size.CONTRADICTED
+    if high < zone.low:
+        return "below"
+    if low > zone.high:
+        return "above"
     inner = [on_scale(end, contrast) for end in (effect.narrow_low, effect.narrow_high)]
-    # Without a 90% interval the ends are NaN, and no size agrees. The interval of a bound is open,
-    # so it lies within the zone of a published bound on its side alone.
-    if zone.low <= inner[0] and inner[1] <= zone.high:
-        return Size.AGREES
-    return Size.UNDECIDED
+    # Without a 90% interval the ends are NaN, and nothing lies within. The interval of a bound is
+    # open, so it lies within the zone of a published bound on its side alone.
+    return "within" if zone.low <= inner[0] and inner[1] <= zone.high else "open"
 
 
-def _where(size: Size, zone: Zone) -> str:
-    where = {
-        Size.AGREES: "the 90% interval lies within",
-        Size.CONTRADICTED: "the interval lies outside",
-        Size.UNDECIDED: "the interval is not clearly within or outside",
-    }[size]
-    return f"{where} {zone.text()}"
+def _where(effect: Effect, place: Place, zone: Zone) -> str:
+    if place == "within":
+        return f"the 90% interval lies within {zone.text()}"
+    if place == "open" and effect.bound:
+        return f"only a bound is known, and it does not exclude {zone.text()}"
+    if place == "open":
+        return f"the interval is not clearly within or outside {zone.text()}"
+    return f"the interval lies outside {zone.text()}"
 
 
-def _outcome(way: Way | None, size: Size | None) -> Outcome:
-    if size is None:
-        return {
-            Way.SHOWN: Outcome.DIRECTION_SHOWN,
-            Way.OPPOSITE: Outcome.OPPOSITE,
-            Way.NOT_SHOWN: Outcome.DIRECTION_NOT_SHOWN,
-        }[way or Way.NOT_SHOWN]
-    if way is Way.OPPOSITE:
-        return Outcome.NOT_REPRODUCED
-    if way is Way.SHOWN:
-        return {
-            Size.AGREES: Outcome.REPRODUCED,
-            Size.UNDECIDED: Outcome.SIZE_UNDECIDED,
-            Size.CONTRADICTED: Outcome.LESS,
-        }[size]
-    if size is Size.CONTRADICTED:
-        return Outcome.NOT_REPRODUCED
-    return Outcome.REPRODUCED if way is None and size is Size.AGREES else Outcome.UNDECIDED
+def _beside(effect: Effect, contrast: Contrast, place: Place) -> AgainstStudy:
+    """Return how an effect outside a zone is beside what was published.
+
+    Beside a published "no effect" every effect is more.
+    """
+    published = contrast.published_difference
+    if contrast.published_ratio is not None:
+        published = contrast.published_ratio
+    if contrast.published_direction == "none" or published is None:
+        return AgainstStudy.MORE
+    nothing = nothing_on(contrast)
+    if (place == "above") == (published > nothing):
+        return AgainstStudy.MORE
+    is_beyond = effect.high < nothing if published > nothing else effect.low > nothing
+    return AgainstStudy.OTHER_WAY if is_beyond else AgainstStudy.LESS
+
+
+def _none_beside(effect: Effect, contrast: Contrast) -> str:
+    """Return within which margin an effect is none; empty where it may matter."""
+    if effect.bound or contrast.published_bound:
+        return ""
+    if contrast.scale == "ratio":
+        return WITHIN_MARGIN if is_within_margin(effect) else ""
+    size = abs(contrast.published_difference or 0.0) * BESIDE_PUBLISHED
+    is_none = max(abs(effect.low), abs(effect.high)) < size
+    return f"within {BESIDE_PUBLISHED:.0%} of the published one" if is_none else ""

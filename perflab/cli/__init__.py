@@ -23,7 +23,7 @@ from perflab.cli import (
     stack,
     sweep,
 )
-from perflab.errors import PerflabError, RunInterrupted
+from perflab.errors import PerflabError, RunInterrupted, not_installed
 from perflab.host.shortages import told
 from perflab.paths import foreign_environment
 
@@ -92,10 +92,6 @@ def _before_any_command(
     """
 
 
-# What a package that is not installed belongs to.
-EXTRAS = dict.fromkeys(("ipykernel", "jupyter_client", "papermill"), "lab")
-
-
 def main() -> None:
     """Run the command line; an error for the user is printed and gives exit status 1."""
     try:
@@ -107,11 +103,9 @@ def main() -> None:
         print(f"perflab: {error}", file=sys.stderr)
         sys.exit(130 if isinstance(error, RunInterrupted) else 1)
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:
+        if not (words := not_installed(error)):
             raise
-        way_out = f"pip install 'perflab[{EXTRAS[package]}]'"
-        print(f"perflab: {package} is not installed: {way_out}", file=sys.stderr)
+        print(f"perflab: {words}", file=sys.stderr)
         sys.exit(1)
     except OSError as error:
         if not (shortage := told(error)):

@@ -20,7 +20,7 @@ def command(
         str,
         typer.Option(
             help="only rows with this kind of answer (contrast, view, setting, not comparable...) "
-            "or this outcome (judged, not measured yet, a verdict...)"
+            "or this outcome (judged, not measured, a verdict...)"
         ),
     ] = "",
     backend: Annotated[str, typer.Option(help="docker or process; both unless given")] = "",
@@ -62,7 +62,7 @@ def command(
         shown = shown_ledger(entries, brief=brief)
         print_shown(replace(shown, heading="Published rows", notes=()))
         if brief:
-            print("\nReasons and runs: narrow it by --answer, such as --answer 'not measured yet'")
+            print("\nReasons and runs: narrow it by --answer, such as --answer 'not measured'")
         print()
     heading = f"What became of {counted(len(entries), 'published row')}"
     print_shown(replace(shown_counts(entries), heading=heading))

@@ -113,7 +113,7 @@ def command(
         ),
     ] = None,
     strict: Annotated[
-        bool, _option("status 5 if a threshold is undecided", VERDICT, "--strict")
+        bool, _option("status 5 if a threshold is not decided", VERDICT, "--strict")
     ] = False,
     bisect: Annotated[
         bool, _option("statuses for 'git bisect run', see below", VERDICT, "--bisect")

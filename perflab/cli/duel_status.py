@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,27 +25,25 @@ NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED = 0, 1, 125, 128
 def status_of(pairs: Sequence[Pair], strict: bool) -> int:
     """Return the status of a duel that was measured: the first that applies of 3, 4 and 5."""
     from perflab.analysis.gates.not_compared import is_compared
-    from perflab.analysis.gates.thresholds import Crossed
+    from perflab.analysis.results import Gate
 
-    crossed = {result for pair in pairs for result in pair.gate.values()}
-    if Crossed.YES in crossed:
+    results = {result for pair in pairs for result in pair.gate.values()}
+    if Gate.FAILED in results:
         return WORSE
-    if Crossed.UNKNOWN in crossed or not all(is_compared(pair.findings) for pair in pairs):
+    if Gate.NOT_JUDGED in results or not all(is_compared(pair.findings) for pair in pairs):
         return NOT_JUDGED
-    return UNDECIDED if strict and Crossed.UNDECIDED in crossed else GOOD
+    return UNDECIDED if strict and Gate.NOT_DECIDED in results else GOOD
 
 
 def bisected(pairs: Sequence[Pair]) -> int:
     """Return the status for `git bisect run`: of thresholds if there are any, else of the mean."""
-    from perflab.analysis.decision import Kind
-    from perflab.analysis.gates.thresholds import Crossed
+    from perflab.analysis.results import OPEN, Compared, Gate
 
-    crossed: Collection[Crossed] = [result for pair in pairs for result in pair.gate.values()]
-    if crossed:
-        held = NOT_SLOWER if set(crossed) == {Crossed.NO} else SKIPPED
-        return SLOWER if Crossed.YES in crossed else held
-    mean = next(pair.findings["mean_ms"] for pair in pairs)
-    if mean.effect is None or mean.decision is None or mean.decision.kind is Kind.UNDECIDED:
+    results = {result for pair in pairs for result in pair.gate.values()}
+    if results:
+        held = NOT_SLOWER if results == {Gate.PASSED} else SKIPPED
+        return SLOWER if Gate.FAILED in results else held
+    result = next(pair.findings["mean_ms"].verdict.result for pair in pairs)
+    if result in OPEN:
         return SKIPPED
-    is_different = mean.decision.kind is Kind.DIFFERENT
-    return SLOWER if is_different and mean.effect.low > 1 else NOT_SLOWER
+    return SLOWER if result is Compared.WORSE else NOT_SLOWER

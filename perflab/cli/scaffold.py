@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any
 
 from perflab import systems
 from perflab.errors import ParameterError
@@ -36,6 +36,7 @@ ALLOWED = re.compile(r"[a-z][a-z0-9_]{0,39}")
 SUFFIX, NAME, FILLED, PACKAGE = ".in", "NAME", "@NAME@", "@HOME@"
 # How a cell begins in the template of a notebook: its kind, and its id.
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
+OF_CODE: Mapping[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
 DUELS, DUEL = "custom_service", "duel.ipynb"
 
 
@@ -66,21 +67,24 @@ def new_project() -> list[Path]:
 
 def _of_the_project(notebook: str) -> str:
     """Return the notebook of duels with the parameters of a project."""
-    import nbformat
-
-    # nbformat types only a part of its functions.
-    reads, writes = cast(Any, nbformat.reads), cast(Any, nbformat.writes)
-    content = reads(notebook, as_version=4)
-    (cell,) = (each for each in content.cells if "parameters" in each.metadata.get("tags", ()))
+    content = json.loads(notebook)
+    cells = content["cells"]
+    (cell,) = (each for each in cells if "parameters" in each["metadata"].get("tags", ()))
+    source = "".join(cell["source"])
     for name, value in OF_THE_NOTEBOOK.items():
         # A value ends where the next parameter or a comment begins.
-        cell.source = re.sub(
+        source = re.sub(
             rf"^({name}: \w+) = (\[.*?^\]|\S+)",
             rf"\1 = {json.dumps(value)}",
-            cell.source,
+            source,
             flags=re.M | re.S,
         )
-    return str(writes(content)) + "\n"
+    cell["source"] = source.splitlines(keepends=True)
+    return _as_file(content)
+
+
+def _as_file(notebook: Mapping[str, Any]) -> str:
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def copy_notebook(name: str) -> Path:
@@ -174,16 +178,12 @@ def _fill(text: str, filled: Mapping[str, str]) -> str:
 
 def _notebook(text: str) -> str:
     """Return a notebook as JSON; its cells begin with ``# %% id`` or ``# %% [markdown] id``."""
-    import nbformat
-
-    # nbformat types only a part of its functions.
-    v4, writes = cast(Any, nbformat.v4), cast(Any, nbformat.writes)
     _, *parts = CELL.split(text)
     cells = []
     for words, name, source in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        make = v4.new_markdown_cell if words else v4.new_code_cell
-        tags = {"tags": ["parameters"]} if name == "parameters" else {}
-        cells.append(make(source.rstrip("\n"), id=name, metadata=tags))
+        of_kind = {"cell_type": "markdown"} if words else OF_CODE
+        about = {"id": name, "metadata": {"tags": [name]} if name == "parameters" else {}}
+        cells.append({**of_kind, **about, "source": source.rstrip("\n").splitlines(keepends=True)})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return str(writes(v4.new_notebook(cells=cells, metadata=about))) + "\n"
+    about_all = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return _as_file({"cells": cells, "metadata": about_all, "nbformat": 4, "nbformat_minor": 5})

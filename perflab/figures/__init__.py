@@ -13,7 +13,7 @@ from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.latency import LATENCY_ECDF, TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.plots.rates import rate_view
 from perflab.figures.plots.throughput import IN_FLIGHT, THROUGHPUT, throughput_view
-from perflab.figures.view import Judging, View, draw_view
+from perflab.figures.view import View, draw_view
 
 # The views of runs that measure requests.
 OF_REQUESTS = (
@@ -25,6 +25,6 @@ GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)
 __all__ = [
     "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
     "LATENCY_CPU", "LATENCY_ECDF", "OF_REQUESTS", "PROFILE", "THROUGHPUT", "TIME_BREAKDOWN",
-    "Judging", "LabFigure", "View", "draw_view", "provenance", "rate_view", "save_view",
+    "LabFigure", "View", "draw_view", "provenance", "rate_view", "save_view",
     "throughput_view", "time_breakdown_view",
 ]  # fmt: skip

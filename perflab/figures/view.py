@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from perflab.analysis.findings import JointClaim
 from perflab.errors import RowsMissing
 from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.origin import Page, page_of
@@ -84,22 +83,13 @@ def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 @dataclass(frozen=True)
-class Judging:
-    """A system's own rule for the published ``claims``; ``of`` applies it to a run."""
-
-    claims: tuple[str, ...]
-    of: Callable[[Run], Mapping[str, JointClaim]]
-
-
-@dataclass(frozen=True)
 class View:
     """One kind of picture; its files have its ``name``.
 
     ``table`` returns everything in the picture except the words around it, as a tidy table of texts
     and numbers, without rows if the run has none of it. ``draw`` draws a table with rows, without
     the run. ``suits`` says whether a run is of the kind that the view shows, whatever was measured,
-    and ``empty`` why there may be nothing to show. ``judging`` is the view's rule for claims, if it
-    has one.
+    and ``empty`` why there may be nothing to show.
     """
 
     name: str
@@ -108,7 +98,6 @@ class View:
     draw: Callable[[pd.DataFrame, Page], LabFigure]
     suits: Callable[[Run], bool] = lambda _: True
     empty: Callable[[Page], str] = lambda page: page.nothing
-    judging: Judging | None = None
 
     def shown(self, run: Run) -> pd.DataFrame:
         """Return the table of a run; without rows if the recording lacks the rows for it.

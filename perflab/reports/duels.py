@@ -8,27 +8,26 @@ from operator import attrgetter
 
 import pandas as pd
 
-from perflab.analysis.answers import IN_TIMES, percent, ratio_words, refused_words
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.doubts.unseen_answers import unseen_answers
+from perflab.analysis.effect_words import IN_TIMES, percent, ratio_words, refused_words
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import bound_text, client_words
 from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
 from perflab.analysis.gates.gate_blocks import fewest_blocks
 from perflab.analysis.gates.not_compared import is_compared, why_not
-from perflab.analysis.gates.thresholds import NAMES, Crossed, Judged, Threshold
+from perflab.analysis.gates.thresholds import NAMES, Judged, Threshold
 from perflab.analysis.noise import RESTED
+from perflab.analysis.results import DIFFERENT, Compared, Gate
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
 from perflab.reports import failures
 from perflab.reports.cells import effect_text, estimate
-from perflab.statistics.comparison import USUAL_P
+from perflab.statistics.comparison import SMALLEST_N, USUAL_P
 from perflab.statistics.in_words import MISSING, at_least, counted, missing, number, signed
 
-WORSE, BETTER, SAME = "worse", "better", f"within {MARGIN:.0%}"
-UNDECIDED, TOO_FEW, NOT_COMPARED = "not decided", "too few blocks", "not compared"
 CPU, MEMORY, FAILURES = NAMES["cpu"], NAMES["memory"], NAMES["failures"]
 NAME_OF = {response: name for name, response in NAMES.items()}
 # The places of a time in a sentence; the first that was compared stands for response time.
@@ -46,12 +45,8 @@ UNITS = {
     "throughput_rps": ("/s", 1.0), CPU: ("us/request", 1.0), MEMORY: ("MB", 1e-6),
     FAILURES: ("%", PERCENT),
 }  # fmt: skip
-GATE_WORDS = {
-    Crossed.YES: "FAILED",
-    Crossed.UNDECIDED: "undecided",
-    Crossed.UNKNOWN: "not judged",
-    Crossed.NO: "passed",
-}
+# The order in which a first line names the results of thresholds.
+OF_GATE = (Gate.FAILED, Gate.NOT_DECIDED, Gate.NOT_JUDGED)
 MOST_REASONS = 2
 LENGTH, DIGEST = "answer_bytes", "answer_digest"
 
@@ -129,7 +124,7 @@ class Pair:
     new: str
     old: str
     findings: Mapping[str, Finding]
-    gate: Mapping[Threshold, Crossed]
+    gate: Mapping[Threshold, Gate]
 
 
 def pairs_of(
@@ -145,41 +140,18 @@ def pairs_of(
         contrast = finding.contrast
         new, old = ("/".join(side.values()) for side in (contrast.numerator, contrast.denominator))
         by_sides.setdefault((new, old), {})[contrast.response] = finding
-    crossed = {(result.contrast.name, result.threshold): result.crossed for result in results}
+    judged = {(item.contrast.name, item.threshold): item.result for item in results}
 
-    def result_of(threshold: Threshold, of_pair: Mapping[str, Finding]) -> Crossed:
+    def result_of(threshold: Threshold, of_pair: Mapping[str, Finding]) -> Gate:
         finding = of_pair.get(threshold.response)
-        result = crossed[finding.contrast.name, threshold] if finding else Crossed.UNKNOWN
-        is_judged = result is Crossed.YES or is_compared(of_pair)
-        return result if is_judged else Crossed.UNKNOWN
+        result = judged[finding.contrast.name, threshold] if finding else Gate.NOT_JUDGED
+        is_judged = result is Gate.FAILED or is_compared(of_pair)
+        return result if is_judged else Gate.NOT_JUDGED
 
     return [
         Pair(*sides, of_pair, {item: result_of(item, of_pair) for item in thresholds})
         for sides, of_pair in by_sides.items()
     ]
-
-
-def meaning(finding: Finding) -> str:
-    """Return what a finding shows, in a word or two; only what is decided is better or worse."""
-    effect, decision = finding.effect, finding.decision
-    if finding.contrast.set_by_load:
-        return "set by the load"
-    if effect is None:
-        return NOT_COMPARED
-    if finding.contrast.scale == "difference":
-        # A difference has no decision: its p-value says whether it is shown.
-        if alike := failures.alike(effect):
-            return alike
-        if not finding.p_adjusted <= USUAL_P:
-            return UNDECIDED
-        is_more = effect.estimate > 0
-    elif decision is None:
-        return TOO_FEW
-    elif decision.kind is Kind.DIFFERENT:
-        is_more = (effect.limit if effect.bound else effect.estimate) > 1
-    else:
-        return SAME if decision.kind is Kind.EQUIVALENT else UNDECIDED
-    return WORSE if is_more == (finding.response.better == "less") else BETTER
 
 
 def answer(pair: Pair, is_only: bool = True) -> str:
@@ -195,12 +167,12 @@ def answer(pair: Pair, is_only: bool = True) -> str:
         return f"{pair.new} could not be compared: {why}".removesuffix(": ")
     different, undecided, same, not_compared = [], [], [], []
     for finding in _in_the_answer(pair.findings):
-        result, response = meaning(finding), finding.contrast.response
-        if result in (BETTER, WORSE):
+        result, response = finding.verdict.result, finding.contrast.response
+        if result in DIFFERENT:
             different.append(_difference(finding))
-        elif result == NOT_COMPARED:
+        elif result is Compared.NOT_COMPARED:
             not_compared.append(SUBJECTS[response])
-        elif result == SAME:
+        elif result is Compared.SAME:
             same.append(SUBJECTS[response])
         else:
             undecided.append(f"{SUBJECTS[response]} {_effect_words(finding)}")
@@ -225,8 +197,8 @@ def _in_the_answer(findings: Mapping[str, Finding]) -> list[Finding]:
     time = next(decidable, time)
     chosen = [time, *([findings[CPU]] if CPU in findings else [])]
     for name in (*TIMES, MEMORY, FAILURES):
-        shown = meaning(findings[name]) if name in findings else ""
-        if shown in (BETTER, WORSE) and not (name in TIMES and shown == meaning(time)):
+        result = findings[name].verdict.result if name in findings else Compared.NOT_COMPARED
+        if result in DIFFERENT and not (name in TIMES and result is time.verdict.result):
             chosen.append(findings[name])
     return chosen
 
@@ -269,14 +241,14 @@ def _filled(form: str, changes: Sequence[float], digits: Callable[[float], str])
     return f"{form.format(digits(changes[0]))} [{low}, {high}]"
 
 
-def _gate_words(gate: Mapping[Threshold, Crossed]) -> str:
+def _gate_words(gate: Mapping[Threshold, Gate]) -> str:
     """Return ``passed``, or the thresholds that were not held: ``FAILED p50>1.05``."""
-    texts: dict[Crossed, list[str]] = {crossed: [] for crossed in GATE_WORDS}
-    for threshold, crossed in gate.items():
-        texts[crossed].append(threshold.text)
-    held = texts.pop(Crossed.NO)
-    parts = [f"{GATE_WORDS[crossed]} {', '.join(of)}" for crossed, of in texts.items() if of]
-    return "; ".join(parts) or GATE_WORDS[Crossed.NO] * bool(held)
+    texts = {
+        result: [threshold.text for threshold, of in gate.items() if of is result]
+        for result in OF_GATE
+    }
+    parts = [f"{result} {', '.join(of)}" for result, of in texts.items() if of]
+    return "; ".join(parts) or Gate.PASSED * bool(gate)
 
 
 def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
@@ -301,7 +273,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
                     "variant's" if len(pairs) > 1 else pair.new: new,
                     "ratio [95%]": _ratio(finding),
                     "n": finding.effect.n_text if finding.effect else "0",
-                    "verdict": ": ".join([meaning(finding), *_gate_of(pair, response)]),
+                    "verdict": ": ".join([str(finding.verdict), *_gate_of(pair, response)]),
                 }
             )
     return pd.DataFrame(rows)
@@ -336,8 +308,8 @@ def _ratio(finding: Finding) -> str:
 def _gate_of(pair: Pair, response: str) -> list[str]:
     """Return the results of a response's thresholds, if it has any: ``FAILED >1.05``."""
     texts = [
-        f"{GATE_WORDS[crossed]} {threshold.text.removeprefix(NAME_OF[response])}"
-        for threshold, crossed in pair.gate.items()
+        f"{result} {threshold.text.removeprefix(NAME_OF[response])}"
+        for threshold, result in pair.gate.items()
         if threshold.response == response
     ]
     return [", ".join(texts)] if texts else []
@@ -403,10 +375,10 @@ def _of_gate(pairs: Sequence[Pair]) -> Iterator[str]:
     bounds = sum(len(pair.gate) for pair in pairs)
     names: dict[str, int] = {}
     for pair in pairs:
-        for threshold, crossed in pair.gate.items():
+        for threshold, result in pair.gate.items():
             finding = pair.findings.get(threshold.response)
             effect = finding.effect if finding else None
-            if crossed is Crossed.UNKNOWN and effect is not None and is_compared(pair.findings):
+            if result is Gate.NOT_JUDGED and effect is not None and is_compared(pair.findings):
                 names[threshold.text] = effect.n
     if names:
         yield (
@@ -417,21 +389,23 @@ def _of_gate(pairs: Sequence[Pair]) -> Iterator[str]:
 
 def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     """Yield why a response was not compared or decided, and how far its result holds."""
-    decision = finding.decision
+    decision, undecided = finding.decision, finding.verdict.result is Compared.NOT_DECIDED
     if finding.effect is None and not finding.contrast.set_by_load:
         valid = run.valid_trials()
         valid = valid[valid["treatment"].isin(_treatments(run, finding))]
         yield why_unmeasured(valid, finding.response) or finding.verdict.reason
-    if meaning(finding) == UNDECIDED and finding.effect and finding.effect.p_value <= USUAL_P:
+    if undecided and finding.effect and finding.effect.n < SMALLEST_N:
+        yield finding.verdict.reason
+    elif undecided and finding.effect and finding.effect.p_value <= USUAL_P:
         questions = counted(finding.claims, "question")
         yield f"the interval excludes no difference, which is not certain over {questions} (Holm)"
     if decision is not None and decision.kind is Kind.UNDECIDED and decision.blocks[1] <= 0:
         # No number of blocks would decide it.
         yield decision.text
-    for threshold, crossed in pair.gate.items():
-        if threshold.response != finding.contrast.response or crossed is not Crossed.UNDECIDED:
+    for threshold, result in pair.gate.items():
+        if threshold.response != finding.contrast.response or result is not Gate.NOT_DECIDED:
             continue
-        if threshold.crossed_by(finding) is Crossed.YES:
+        if threshold.judged(finding) is Gate.FAILED:
             yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
     yield from failures.caveats(finding, pair.findings)
     if finding.growth:

@@ -7,27 +7,14 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from perflab.analysis.decision import MARGIN, MARGIN_OF_SHARES, Kind
+from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding
 from perflab.recordings.responses import FAILURES
-from perflab.statistics.comparison import CONFIDENCE, Effect
+from perflab.statistics.comparison import CONFIDENCE
 from perflab.statistics.in_words import number, to_safe_side
 from perflab.statistics.shares import BlocksOfShares
 
 PERCENT = 100.0
-NONE_FAILED = "no failures on either side"
-ALIKE = f"within {PERCENT * MARGIN_OF_SHARES:g} points"
-
-
-def alike(effect: Effect) -> str:
-    """Return in words that the shares of two sides do not differ; empty if they may.
-
-    Two one-sided tests hold them within :data:`MARGIN_OF_SHARES`; that nothing failed is a fact.
-    """
-    if isinstance(effect.blocks, BlocksOfShares) and effect.blocks.none_failed:
-        return NONE_FAILED
-    least, most = effect.narrow_low, effect.narrow_high
-    return ALIKE if least > -MARGIN_OF_SHARES and most < MARGIN_OF_SHARES else ""
 
 
 def is_open(finding: Finding, findings: Mapping[str, Finding]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from perflab import systems
 from perflab.errors import ExportRefused, ParameterError, RunNotFound
-from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
+from perflab.figures import GENERAL_VIEWS, PROFILE, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
     ProvenanceError,
     provenance,
@@ -24,6 +24,7 @@ from perflab.parameters import unknown
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.regions import regions
+from perflab.reports.rules import system_of
 
 
 def views_of(run: Run) -> list[View]:
@@ -42,21 +43,9 @@ def declared_views(system: str) -> dict[str, View]:
     return {view.name: view for view in _declared_by(system)}
 
 
-def judging_of(run: Run) -> list[Judging]:
-    """Return the judging rules of the views that suit a run, in the order of the views.
-
-    Nothing is drawn.
-    """
-    return [view.judging for view in _declared(run) if view.judging and view.suits(run)]
-
-
 def _declared(run: Run) -> Sequence[View]:
     """Return the VIEWS of the run's system; none where it is not installed or has none."""
-    system = run.record.system
-    if not system:
-        with suppress(ParameterError):
-            system = systems.system_of(run.record.experiment)
-    return _declared_by(system)
+    return _declared_by(system_of(run))
 
 
 def _declared_by(system: str) -> Sequence[View]:

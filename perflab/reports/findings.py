@@ -1,7 +1,7 @@
 """A run's findings and summary as text and in sentences: numbers with interval and n, or a dash.
 
 Most claims are contrasts, which one rule judges. Some claims have a rule of their own: the system
-fixed it before anything was measured, and a view declares it (:class:`perflab.figures.Judging`).
+fixed it before anything was measured, and declares it (:class:`perflab.analysis.rules.Rule`).
 Such a claim has no p-value and does not count in the adjustment of the others. Variants without
 published results are compared with each other: which one is slower, and by how much.
 """
@@ -34,6 +34,7 @@ from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.cells import count, effect_text, measured, p_value
 from perflab.reports.duels import are_variants, variant_sentences
+from perflab.reports.rules import claims_by_rule
 from perflab.statistics.in_words import MISSING, capitalized, counted, missing, number
 
 # The beginning of the column's name, which says for how many claims.
@@ -94,14 +95,6 @@ def _finding_row(finding: Finding) -> dict[str, str]:
         "noise": "; ".join(finding.noise) or "no flag",
         "source": MISSING if contrast.source in ("", "none") else contrast.source,
     }
-
-
-def claims_by_rule(run: Run) -> dict[str, JointClaim]:
-    """Return the claims of a run that rules of its system judge, by name."""
-    # The drawing code is slow to import, and most callers want verdicts only.
-    from perflab.reports.figures import judging_of
-
-    return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 
 
 def claim_answers(run: Run) -> list[Answer]:

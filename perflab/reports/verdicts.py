@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -17,9 +17,9 @@ from perflab.analysis.between_runs import (
     RunComparison,
 )
 from perflab.analysis.evaluation import not_asked
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.results import AgainstStudy, Compared
 from perflab.recordings import Run
-from perflab.recordings.display import Shown, html_list
+from perflab.recordings.display import Shown, escaped, html_list
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.cells import cell_text, estimate, is_numeric, p_value
 from perflab.reports.findings import (
@@ -37,12 +37,11 @@ RIGHT = frozenset({"n", "p", "trials"})
 
 # Green is for a claim whose size was reproduced too; the words stand beside every colour.
 GREY, PLAIN, RED, GREEN = "#8c8c8c", "transparent", "#d6453d", "#2e9e5b"
-SHOWN = (Outcome.SIZE_UNDECIDED, Outcome.LESS, Outcome.MORE, Outcome.DIRECTION_SHOWN)
 LOOKS = {
-    **dict.fromkeys(Outcome, GREY),
-    **dict.fromkeys(SHOWN, PLAIN),
-    **dict.fromkeys((Outcome.NOT_REPRODUCED, Outcome.OPPOSITE), RED),
-    Outcome.REPRODUCED: GREEN,
+    **dict.fromkeys((*AgainstStudy, *Compared), GREY),
+    **dict.fromkeys((AgainstStudy.IN_DIRECTION, AgainstStudy.LESS, AgainstStudy.MORE), PLAIN),
+    **dict.fromkeys((AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT), RED),
+    AgainstStudy.AS_PUBLISHED: GREEN,
 }
 
 
@@ -51,7 +50,7 @@ def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
     text = pd.DataFrame(map(_row, table.to_dict("records")))
     if "published" in text and (text["published"] == MISSING).all():
         del text["published"]
-    marks = {outcome.value: color for outcome, color in LOOKS.items()}
+    marks = {str(result): color for result, color in LOOKS.items()}
     right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
     notes = [*notes, *reading_notes(table)]
     return Shown(table, text, right, notes=notes, marks=marks)
@@ -59,11 +58,6 @@ def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
 
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     adjusted = next(name for name in row if str(name).startswith(ADJUSTED))
-    # The decision is about the difference itself, whatever was published.
-    decision = _stated(row, "decision")
-    decision = ["a difference is shown" if text == "different" else text for text in decision]
-    if row["verdict"] != Outcome.UNPUBLISHED:
-        decision.insert(0, str(row["verdict"]))
     details = [f"of: {row['response']}", f"source: {row['source']}"]
     return {
         "claim": "\n".join([row["claim"], *details]),
@@ -74,7 +68,7 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
         "n": str(row["n"]),
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
-        "verdict": "\n".join([*(decision or [MISSING]), *_stated(row, "scope")]),
+        "verdict": "\n".join([row["verdict"], *_stated(row, "decision"), *_stated(row, "scope")]),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
     }
@@ -110,10 +104,14 @@ def shown_answers(run: Run, reasons: str = "") -> Shown:
     ``reasons`` says where the reasons of trials stand that do not count.
     """
     table = answer_table(run)
-    asked = [f"{answer.question} {answer.text}" for answer in answers_of(run)]
     known = table.loc[:, ["claim", "here", *(["study"] if table["study"].any() else [])]]
     reasons = reasons or f"perflab show {run.run_id} has the reasons"
-    return Shown(table, known, heading="; ".join(asked), notes=first_said(run, reasons))
+    return Shown(table, known, heading=headline(run), notes=first_said(run, reasons))
+
+
+def headline(run: Run) -> str:
+    """Return the run's questions, each with its answer."""
+    return "; ".join(f"{answer.question} {answer.text}" for answer in answers_of(run))
 
 
 def shown_findings(run: Run) -> Shown:
@@ -162,8 +160,8 @@ def _in_a_sentence(comparison: RunComparison) -> str:
     verdicts, rows = comparison.table["verdict"], counted(len(comparison.table), "row")
     told = [
         f"{word} in {number}"
-        for word in (WORSE, BETTER, DIFFERS)
-        if (number := int(verdicts.str.startswith(word).sum()))
+        for begin, word in ((WORSE, WORSE), (BETTER, BETTER), (DIFFERS, "differs"))
+        if (number := int(verdicts.str.startswith(begin).sum()))
     ]
     found = f"{', '.join(told)} of {rows}" if told else f"no certain difference in {rows}"
     if comparison.enough and comparison.apart:
@@ -203,15 +201,21 @@ def shown_table(table: pd.DataFrame) -> Shown:
 
 
 class Saved(tuple[Path, ...]):
-    """Saved files, which show their folder and their names."""
+    """Saved files, which show their folder and their names below what was found."""
 
-    __slots__ = ()
+    heading: str
+
+    def __new__(cls, paths: Iterable[Path], heading: str = "") -> Self:
+        saved = super().__new__(cls, paths)
+        saved.heading = heading
+        return saved
 
     def _repr_html_(self) -> str:
-        return html_list(self._lines())
+        above = f"<p><b>{escaped(self.heading)}</b></p>" if self.heading else ""
+        return f"<div>{above}{html_list(self._lines())}</div>"
 
     def __repr__(self) -> str:
-        return "\n- ".join(self._lines())
+        return "\n\n".join(filter(None, [self.heading, "\n- ".join(self._lines())]))
 
     def _lines(self) -> list[str]:
         """Return the folder, and a line of names for each figure."""

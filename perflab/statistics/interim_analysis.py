@@ -124,7 +124,7 @@ class UntilDecided(BaseModel):
         if not self.looks:
             return f"until decided, at most {self.most_blocks}"
         last = self.looks[-1]
-        names = "" if self.ended == "decided" else f" undecided {', '.join(last.undecided)}"
+        names = "" if self.ended == "decided" else f"; not decided: {', '.join(last.undecided)}"
         return f"until decided: after {last.blocks} of at most {self.most_blocks}{names}"
 
 

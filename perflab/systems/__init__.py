@@ -1,8 +1,8 @@
 """The systems under study: each is a folder that holds all that only it knows.
 
-The lab finds the parts of a system by name: ``experiments/``, ``responses.py``, ``views.py``,
-``stacks.py``, ``services/``, ``published/`` and ``notebooks/`` (see "Adding a system" in
-CONTRIBUTING.md).
+The lab finds the parts of a system by name: ``experiments/``, ``responses.py``, ``rules.py``,
+``views.py``, ``stacks.py``, ``services/``, ``published/`` and ``notebooks/`` (see "Adding a system"
+in CONTRIBUTING.md).
 
 ``PERFLAB_SYSTEMS`` (separated as in ``PATH``) or ``perflab.toml`` names folders with further
 systems. They are packages of the user's project: ``perflab_experiments/checkout`` is imported as

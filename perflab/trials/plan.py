@@ -12,12 +12,13 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from perflab.analysis.gates.first_line import are_of_a_duel, fewest_blocks
-from perflab.errors import RecordingError, StackError, TargetRefused
+from perflab.errors import ParameterError, RecordingError, StackError, TargetRefused
 from perflab.instruments import STANDARD
 from perflab.instruments.instrument import NamedInstrument, kind_of
 from perflab.load.clients.library_client import out_of_reach
 from perflab.load.clients.targets import refuse_foreign
-from perflab.load.workload import ClosedLoop, OpenLoop, Workload
+from perflab.load.workers.scripted import find
+from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.parameters import FrozenModel, did_you_mean
 from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided, named
 from perflab.recordings.columns import TURN_COLUMNS, TURNS, declared_schema
@@ -220,7 +221,9 @@ FEWEST_REQUESTS = 10
 
 def obstacles(plan: RunPlan) -> list[str]:
     """Return a sentence for everything that would stop a run of ``plan`` after its start."""
-    checks = (_treatments, _settings, _loads, _targets, _instruments, _tables, _claims)
+    checks = (
+        _treatments, _settings, _loads, _scripts, _targets, _instruments, _tables, _claims,
+    )  # fmt: skip
     problems = [problem for check in checks for problem in check(plan)]
     way_out = "measure one treatment after the other (design = trials)"
     kind = plan.design.kind
@@ -259,6 +262,15 @@ def _instruments(plan: RunPlan) -> Iterator[str]:
                 yield from instrument.obstacles(treatment.stack, treatment.workload)
             except StackError as error:
                 yield str(error)
+
+
+def _scripts(plan: RunPlan) -> Iterator[str]:
+    loads = (treatment.workload.arrivals for treatment in plan.treatments)
+    for script in {load.script for load in loads if isinstance(load, Scripted)}:
+        try:
+            find(script)
+        except ParameterError as error:
+            yield from error.problems
 
 
 def _targets(plan: RunPlan) -> Iterator[str]:

@@ -28,7 +28,7 @@ from perflab.trials.trial import Bench, TrialTables, measure
 MAX_RESTARTS = 3
 # In turns a treatment answers so many times as fast as another, against a load without breaks.
 FASTER_IN_TURNS = 1.5
-# So many undecided contrasts are named after a block.
+# So many contrasts that are not decided are named after a block.
 SHOWN = 3
 Emit = Callable[[Event], None]
 # A trial to do: its block, its position in it, its treatment.
@@ -320,7 +320,7 @@ def _in_words(rule: UntilDecided) -> str:
         ahead += f", at most {counted(rule.most_blocks, 'block')}"
     if rule.ended:
         ahead = "most_blocks is reached"
-    return f"block {last.blocks}, undecided: {names}{more}; {ahead}"
+    return f"block {last.blocks}, not decided: {names}{more}; {ahead}"
 
 
 def state_of(error: BaseException | None) -> tuple[str, str]:

@@ -135,13 +135,13 @@ def test_zeros_on_both_sides_have_a_row_unless_they_are_exact(
     table = compare_runs(*sides).table
     rows = table[table["response"] == "mean_ms"]
     assert len(rows) == (2 if step else 0)
-    assert (rows["verdict"] == "unclear").all()
+    assert (rows["verdict"] == "not decided").all()
     assert (rows["low"] <= -1).all()
     assert (rows["high"] >= 1).all()
 
 
 @pytest.mark.parametrize(
-    ("b_ms", "step", "verdict"), [(4, 1, "unclear"), (30, 1, "worse"), (4, 0.001, "worse")]
+    ("b_ms", "step", "verdict"), [(4, 1, "not decided"), (30, 1, "worse"), (4, 0.001, "worse")]
 )
 def test_times_in_whole_ms_are_worse_only_beyond_their_rounding(
     sides: Sides, monkeypatch: pytest.MonkeyPatch, b_ms: float, step: float, verdict: str
@@ -167,7 +167,7 @@ def test_runs_whose_times_may_be_the_clients_own_are_compared_with_any_part_of_i
     assert row["effect"] == pytest.approx(plain["effect"])
     assert (row["low"] < 0.7 * plain["low"]) == is_wider
     assert (row["high"] > 1.4 * plain["high"]) == is_wider
-    assert row["verdict"] == ("unclear" if is_wider else "worse")
+    assert row["verdict"] == ("not decided" if is_wider else "worse")
 
 
 def cut(run: Run, monkeypatch: pytest.MonkeyPatch, trials: int, **columns: float) -> None:
@@ -248,7 +248,7 @@ def test_two_loads_on_a_side_decide_nothing(sides: Sides, monkeypatch: pytest.Mo
     for run in (a, b):
         two = run.valid_trials().groupby("treatment").head(2)
         monkeypatch.setattr(run, "compared_trials", lambda *_, two=two: two)
-    assert set(compare_runs([a], [b]).table["verdict"]) == {"unclear: fewer than 3 on a side"}
+    assert set(compare_runs([a], [b]).table["verdict"]) == {"not decided: fewer than 3 on a side"}
 
 
 def test_runs_of_different_experiments_backends_or_parameters_are_not_compared(
@@ -294,7 +294,7 @@ def test_runs_alternate_if_every_two_of_them_are_one_of_each_side(
 def test_runs_that_lie_apart_in_time_are_neither_better_nor_worse(sides: Sides) -> None:
     a, b = at_hours(sides[0], 0, 1, 2), at_hours(sides[1], 3, 4, 5)
     for comparison in (compare_runs(a, b), compare_runs(b, a)):
-        assert set(comparison.table["verdict"]) == {"unclear: measured at different times"}
+        assert set(comparison.table["verdict"]) == {"not decided: measured at different times"}
         assert comparison.worse(1.0).empty
         assert comparison.notes[0] == comparison.apart
         # The numbers stay.

@@ -57,7 +57,7 @@ def test_invalid_failed_and_superseded_trials_do_not_count(tmp_path) -> None:
 def test_a_contrast_of_a_missing_response_or_treatment_says_so(tmp_path, changes, words) -> None:
     contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **changes)
     (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
-    assert str(finding.verdict) == "undecided"
+    assert str(finding.verdict) == "not measured"
     assert words in finding.verdict.reason
 
 
@@ -99,7 +99,7 @@ def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
     (finding,) = evaluate(write_run(tmp_path, treatments=FOUR, contrasts=[contrast], requests=100))
     assert finding.effect is not None
     assert finding.effect.low < (3.6 / 1.5) / 1.2 < finding.effect.high
-    assert str(finding.verdict) == "direction shown"
+    assert str(finding.verdict) == "in the direction published"
 
 
 @pytest.mark.promise
@@ -112,7 +112,7 @@ def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     findings = evaluate(write_run(tmp_path, treatments=treatments, contrasts=contrasts))
     assert findings[0].effect is not None
     assert findings[0].p_adjusted == pytest.approx(findings[0].effect.p_value * 4 / 3)
-    assert str(findings[3].verdict) == "reproduced"
+    assert str(findings[3].verdict) == "as published"
 
 
 @pytest.mark.promise
@@ -127,8 +127,8 @@ def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_
     run = write_run(tmp_path, treatments=treatments, contrasts=claims, requests=20)
     among = evaluate(run)[0]
     assert among.p_adjusted > 0.05 >= among.effect.p_value
-    assert str(judge(among.effect, claims[0])) == "direction shown"
-    assert str(among.verdict) == "direction not shown"
+    assert str(judge(among.effect, claims[0])) == "in the direction published"
+    assert str(among.verdict) == "not decided"
     assert decide(among.effect).kind is Kind.DIFFERENT
     assert among.decision.kind is Kind.UNDECIDED
     # Six blocks cannot reach the p-value that it needs.
@@ -148,7 +148,7 @@ def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> N
         write_run(tmp_path, treatments=treatments, contrasts=contrasts, requests=100)
     )
     assert (tested.claims, tested.p_adjusted) == (1, tested.effect.p_value)
-    assert str(set_by_load.verdict) == "set by the load"
+    assert str(set_by_load.verdict) == "not testable here (set by the load)"
     assert set_by_load.effect.low < 1.15**2 < set_by_load.effect.high
     assert math.isnan(set_by_load.p_adjusted)
     assert set_by_load.decision is None

@@ -11,9 +11,9 @@ import pytest
 
 from perflab.analysis.doubts.memory_growth import GROWS_IDLE
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.gates.thresholds import Crossed, thresholds_of
+from perflab.analysis.gates.thresholds import thresholds_of
+from perflab.analysis.results import Compared, Gate
 from perflab.recordings import Remark, Response
-from perflab.reports.duels import BETTER, SAME, UNDECIDED, WORSE, meaning
 from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
 
 OLD, NEW = (Planted({"variant": name}) for name in ("old", "new"))
@@ -60,14 +60,14 @@ def test_a_version_that_serves_twice_as_much_does_not_use_more_memory_for_it(
     tmp_path: Path, growth_kb: float
 ) -> None:
     finding = compared(tmp_path, Grown(30, growth_kb), Grown(30, growth_kb, requests=10_000))
-    assert meaning(finding) == SAME
+    assert finding.verdict.result is Compared.SAME
 
 
 def test_memory_that_is_filled_once_is_compared_as_it_was_read(tmp_path: Path) -> None:
     finding = compared(tmp_path, Grown(30, filled_mb=20), Grown(33, filled_mb=22, requests=10_000))
     assert finding.effect is not None
     assert finding.effect.estimate == pytest.approx(1.1, rel=0.01)
-    assert (meaning(finding), finding.growth) == (WORSE, "")
+    assert (finding.verdict.result, finding.growth) == (Compared.WORSE, "")
 
 
 def test_a_leak_in_one_version_is_worse_by_what_is_seen_at_least(tmp_path: Path) -> None:
@@ -76,10 +76,10 @@ def test_a_leak_in_one_version_is_worse_by_what_is_seen_at_least(tmp_path: Path)
     assert finding.effect.bound == "at least"
     assert finding.effect.low == pytest.approx(1.5, rel=0.01)
     (limit,) = thresholds_of(["memory>1.1"])
-    assert limit.crossed_by(finding) is Crossed.YES
+    assert limit.judged(finding) is Gate.FAILED
     assert "by 0 KB a request (old) and 3.0" in finding.growth
     mended = compared(tmp_path / "mended", Grown(30, 3.0), Grown(30))
-    assert meaning(mended) == BETTER
+    assert mended.verdict.result is Compared.BETTER
 
 
 def test_a_ratio_that_depends_on_the_length_of_the_load_decides_only_what_does_not(
@@ -90,12 +90,12 @@ def test_a_ratio_that_depends_on_the_length_of_the_load_decides_only_what_does_n
     assert twice.effect is not None
     assert twice.effect.low == pytest.approx(1.22, rel=0.01)
     assert twice.effect.high == pytest.approx(2.0, rel=0.01)
-    assert meaning(twice) == WORSE
+    assert twice.verdict.result is Compared.WORSE
     # Three times the memory at first, and the same growth: in the end as much.
     base = compared(tmp_path / "base", Grown(10, 4.0), Grown(30, 4.0))
     assert base.effect is not None
     assert base.effect.low < 1.01 < 1.6 < base.effect.high
-    assert meaning(base) == UNDECIDED
+    assert base.verdict.result is Compared.NOT_DECIDED
     assert "depends on the length of the load" in base.growth
 
 
@@ -104,6 +104,8 @@ def test_memory_that_grows_by_the_clock_is_not_better_for_having_served_more(
     tmp_path: Path,
 ) -> None:
     old, new = Grown(12, growth_kb=10, requests=1_000), Grown(12, growth_kb=5, requests=3_000)
-    assert meaning(compared(tmp_path / "by requests", old, new)) == BETTER
+    assert compared(tmp_path / "by requests", old, new).verdict.result is Compared.BETTER
     remark = Remark(code=GROWS_IDLE, text="the memory of new grows while nobody asks")
-    assert meaning(compared(tmp_path / "by the clock", old, new, remark)) == UNDECIDED
+    assert (
+        compared(tmp_path / "by the clock", old, new, remark).verdict.result is Compared.NOT_DECIDED
+    )

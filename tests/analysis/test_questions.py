@@ -12,14 +12,13 @@ import pytest
 
 from perflab.analysis.answers import (
     Answer,
-    answer_to,
     answers_of,
     answers_to_claims,
-    ratio_words,
 )
 from perflab.analysis.decision import decide
-from perflab.analysis.evaluation import evaluate
-from perflab.analysis.verdict import Way
+from perflab.analysis.effect_words import ratio_words
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.verdict import judge
 from perflab.reports.answer_page import answer_page
 from perflab.statistics.comparison import Blocks, Effect, effect_from
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
@@ -34,19 +33,25 @@ def answered(root: Path, changes: dict[str, Any] | None = None) -> Answer:
     return answer
 
 
+def answer_of(finding: Finding) -> Answer:
+    """Return the answer to the claim of a finding."""
+    (answer,) = answers_to_claims([finding])
+    return answer
+
+
 @pytest.mark.parametrize(
-    ("ratio", "study"),
+    ("ratio", "text", "study"),
     [
-        (1.15, "+15%, less than here"),
-        (None, "yes"),
+        (1.15, "yes, more than published: +", "+15%"),
+        (None, "yes: +", "yes"),
     ],
 )
 def test_a_shown_effect_is_a_yes_with_its_size_beside_the_studys(
-    tmp_path: Path, ratio: float | None, study: str
+    tmp_path: Path, ratio: float | None, text: str, study: str
 ) -> None:
     answer = answered(tmp_path, {"published_ratio": ratio})
     assert answer.question == "off faster?"
-    assert answer.text.startswith("yes: +")
+    assert answer.text.startswith(text)
     assert answer.text.endswith("] requests/s")
     assert (answer.study, answer.blocks) == (study, 0)
 
@@ -61,7 +66,7 @@ def test_parts_of_a_question_are_told_apart_where_they_differ(tmp_path: Path) ->
     ]  # fmt: skip
     (answer,) = answers_of(write_run(tmp_path, requests=40, contrasts=parts))
     assert answer.text.startswith("yes: +")
-    assert "] greater; no, the other way: +" in answer.text
+    assert "] greater (no, the other way: +" in answer.text
     unasked = [part.model_copy(update={"asks": ""}) for part in parts]
     assert answers_of(write_run(tmp_path, requests=40, contrasts=unasked, seed=2)) == []
 
@@ -87,10 +92,13 @@ def test_claims_on_several_percentiles_share_an_answer_and_no_others_do(tmp_path
     assert told["off is faster (in cores)"].endswith("]")
 
 
-@pytest.mark.parametrize(("published", "word"), [(-1000.0, "no"), (-300.0, "not decided")])
+@pytest.mark.parametrize(
+    ("published", "result"),
+    [(-1000.0, "no effect (within 10% of the published one)"), (-300.0, "less than published")],
+)
 @pytest.mark.promise
-def test_a_difference_that_is_nothing_beside_the_published_one_is_a_no(
-    tmp_path: Path, published: float, word: str
+def test_a_difference_that_is_nothing_beside_the_published_one_is_no_effect(
+    tmp_path: Path, published: float, result: str
 ) -> None:
     contrast = contrast_of(
         *ON_AND_OFF, scale="difference", published_ratio=None, published_direction=None,
@@ -99,12 +107,9 @@ def test_a_difference_that_is_nothing_beside_the_published_one_is_a_no(
     (finding,) = evaluate(write_run(tmp_path, requests=40, contrasts=[contrast]))
     assert finding.effect is not None
     near_0 = replace(finding.effect, estimate=1.0, low=-40.0, high=45.0)
-    not_shown = replace(finding.verdict, direction=Way.NOT_SHOWN)
-    answer = answer_to("1 s faster?", [replace(finding, effect=near_0, verdict=not_shown)])
-    assert answer.text.startswith(f"{word}: +1.00 requests/s [-40.0, 45.0]")
+    assert str(judge(near_0, contrast)) == result
     single = replace(finding.effect, estimate=1.0, low=math.nan, high=math.nan, n=1)
-    answer = answer_to("1 s faster?", [replace(finding, effect=single, verdict=not_shown)])
-    assert answer.text.startswith("not decided: ")
+    assert str(judge(single, contrast)) == "not decided"
 
 
 def test_two_blocks_decide_nothing_however_near_to_0_they_are(tmp_path: Path) -> None:
@@ -135,7 +140,7 @@ def test_a_bound_that_is_not_known_yet_is_told_without_a_number(tmp_path: Path, 
     (finding,) = evaluate(write_run(tmp_path, requests=40, contrasts=[contrast]))
     assert finding.effect is not None
     effect = replace(finding.effect, bound="at most", high=math.nan)
-    answer = answer_to("so?", [replace(finding, effect=effect)])
+    answer = answer_of(replace(finding, effect=effect))
     assert "only a bound is known, without a value yet" in answer.text
 
 
@@ -143,7 +148,7 @@ def test_a_number_judged_by_a_rule_is_told_as_the_rule_states_it(tmp_path: Path)
     (finding,) = evaluate(write_run(tmp_path, requests=40))
     assert finding.effect is not None
     effect = replace(finding.effect, estimate=0.086, low=0.031, high=0.2)
-    answer = answer_to("so?", [replace(finding, effect=effect, limit="at most 0.05")])
+    answer = answer_of(replace(finding, effect=effect, limit="at most 0.05"))
     assert "0.0860 [0.0310, 0.200] (the rule: at most 0.05)" in answer.text
     assert "%" not in answer.text
 
@@ -154,10 +159,10 @@ def test_blocks_are_proposed_only_where_they_narrow_the_interval(tmp_path: Path)
     assert finding.effect is not None
     assert finding.effect.blocks is not None
     assert finding.decision is not None
-    assert answer_to("so?", [finding]).blocks > 6
+    assert answer_of(finding).blocks > 6
     for blocks, told in (((7, 9), 9), ((-1, -1), 0)):
         known = replace(finding, decision=replace(finding.decision, blocks=blocks))
-        assert answer_to("so?", [known]).blocks == told
+        assert answer_of(known).blocks == told
     # What the client may have added to equal blocks makes them wide, and no block narrows that.
     measured = np.zeros(6)
     blocks_of_client = Blocks(measured - 1, measured, measured)
@@ -170,7 +175,9 @@ def test_each_published_size_stands_with_its_own_words_where_they_differ(tmp_pat
         for size in (1.6, 3.0)
     ]
     (answer,) = answers_of(write_run(tmp_path, requests=40, contrasts=parts))
-    assert answer.study == "+60% (as here), 3.00x (more than here)"
+    assert answer.study == "+60%, 3.00x"
+    assert answer.text.startswith("yes, as published: ")
+    assert " (yes, less than published: " in answer.text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.decision import PEEKING, Kind, decide
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.results import AgainstStudy, Result
 from perflab.paths import project_root
 from tests.statistics.paired import compare
 from tests.support.simulations import verdicts
@@ -72,27 +72,28 @@ def test_the_page_in_the_documentation_is_what_this_code_finds() -> None:
     assert row["8 blocks"] in line
 
 
-def counts(truth: float, noise: float, blocks: int) -> dict[str, Counter[Outcome]]:
+def counts(truth: float, noise: float, blocks: int) -> dict[str, Counter[Result]]:
     return verdicts.verdicts(np.random.default_rng(1), 150, blocks, truth, noise)
 
 
-def test_another_size_is_seldom_called_reproduced() -> None:
+def test_another_size_is_seldom_as_published() -> None:
     outcomes = counts(1.3, 0.08, 6)["1.6"]
     # An earlier rule gave 53%.
-    assert outcomes[Outcome.REPRODUCED] / 150 <= 0.15
-    assert outcomes[Outcome.SIZE_UNDECIDED] / 150 >= 0.75
+    assert outcomes[AgainstStudy.AS_PUBLISHED] / 150 <= 0.15
+    assert outcomes[AgainstStudy.IN_DIRECTION] / 150 >= 0.75
 
 
-def test_the_published_size_is_mostly_called_reproduced() -> None:
-    assert counts(1.6, 0.05, 8)["1.6"][Outcome.REPRODUCED] / 150 >= 0.95
-    assert counts(1.0, 0.05, 12)["no effect"][Outcome.REPRODUCED] / 150 >= 0.95
+def test_the_published_size_is_mostly_as_published() -> None:
+    assert counts(1.6, 0.05, 8)["1.6"][AgainstStudy.AS_PUBLISHED] / 150 >= 0.95
+    assert counts(1.0, 0.05, 12)["no effect"][AgainstStudy.AS_PUBLISHED] / 150 >= 0.95
 
 
-def test_no_effect_reproduces_no_published_one() -> None:
+def test_no_effect_is_no_published_one() -> None:
     outcomes = counts(1.0, 0.05, 8)
-    assert outcomes["1.6"][Outcome.NOT_REPRODUCED] / 150 >= 0.9
+    told = outcomes["1.6"]
+    assert (told[AgainstStudy.LESS] + told[AgainstStudy.NO_EFFECT]) / 150 >= 0.9
     # Only a false alarm of the direction, one in forty, can look like 1.1.
-    assert outcomes["1.1"][Outcome.REPRODUCED] / 150 <= 0.06
+    assert outcomes["1.1"][AgainstStudy.AS_PUBLISHED] / 150 <= 0.06
 
 
 @pytest.mark.parametrize(("claims", "true"), [(1, 0), (5, 1), (15, 0)])

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.gates.thresholds import Crossed, judged, thresholds_of
-from perflab.analysis.verdict import judge
+from perflab.analysis.gates.thresholds import judged, thresholds_of
+from perflab.analysis.results import Gate
+from perflab.analysis.verdict import without_effect
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast, Response
 from perflab.recordings.responses import FAILURES
@@ -24,12 +25,13 @@ def finding(*ratios: float) -> Finding:
         numerator={"variant": "new"}, denominator={"variant": "old"},
     )  # fmt: skip
     effect = effect_of(pd.Series([math.log(ratio) for ratio in ratios])) if ratios else None
-    return Finding(contrast, Response(name="p99_ms", title="p99"), effect, judge(effect, contrast))
+    verdict = without_effect(contrast, "no blocks")
+    return Finding(contrast, Response(name="p99_ms", title="p99"), effect, verdict)
 
 
-def crossed(text: str, *ratios: float) -> Crossed:
+def result_of(text: str, *ratios: float) -> Gate:
     (threshold,) = thresholds_of([text])
-    return threshold.crossed_by(finding(*ratios))
+    return threshold.judged(finding(*ratios))
 
 
 SLOWER = (1.08, 1.09, 1.10, 1.11, 1.12, 1.13, 1.14, 1.15)
@@ -37,22 +39,22 @@ FEWER = (0.88, 0.89, 0.90, 0.91, 0.92, 0.90, 0.91, 0.89)
 
 
 @pytest.mark.parametrize(
-    ("ratios", "yes", "undecided", "no"),
+    ("ratios", "failed", "not_decided", "passed"),
     [
         (SLOWER, "p99>1.05", "p99>1.10", "p99>1.30"),
         (FEWER, "throughput<0.95", "throughput<0.90", "throughput<0.80"),
     ],
 )
 def test_a_bound_is_crossed_only_by_the_whole_interval(
-    ratios: tuple[float, ...], yes: str, undecided: str, no: str
+    ratios: tuple[float, ...], failed: str, not_decided: str, passed: str
 ) -> None:
-    assert crossed(yes, *ratios) is Crossed.YES
-    assert crossed(undecided, *ratios) is Crossed.UNDECIDED
-    assert crossed(no, *ratios) is Crossed.NO
+    assert result_of(failed, *ratios) is Gate.FAILED
+    assert result_of(not_decided, *ratios) is Gate.NOT_DECIDED
+    assert result_of(passed, *ratios) is Gate.PASSED
 
 
 def test_a_bound_of_a_missing_comparison_is_neither_crossed_nor_held() -> None:
-    assert crossed("p99>1.05") is Crossed.UNKNOWN
+    assert result_of("p99>1.05") is Gate.NOT_JUDGED
 
 
 @pytest.mark.parametrize("ratios", [(1.2,), (1.2, 1.2), (1.0, 1.0), (1.2, 1.2001), (1.2,) * 5])
@@ -60,8 +62,8 @@ def test_a_bound_of_a_missing_comparison_is_neither_crossed_nor_held() -> None:
 def test_too_few_blocks_or_blocks_without_any_spread_decide_no_bound(
     ratios: tuple[float, ...],
 ) -> None:
-    assert crossed("p99>1.05", *ratios) is Crossed.UNDECIDED
-    assert crossed("p99>1.05", *[1.2, 1.2001, 1.2] * 2) is Crossed.YES
+    assert result_of("p99>1.05", *ratios) is Gate.NOT_DECIDED
+    assert result_of("p99>1.05", *[1.2, 1.2001, 1.2] * 2) is Gate.FAILED
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_gate_of_several_bounds_fails_an_equal_version_in_one_of_twenty_runs(b
         ratios = 1.05 * np.exp(0.05 * random.standard_normal((bounds, 8)))
         results = judged([threshold], [finding(*row) for row in ratios])
         assert len(results) == bounds
-        failed += any(result.crossed is Crossed.YES for result in results)
+        failed += any(result.result is Gate.FAILED for result in results)
     assert failed / sets <= 0.06
 
 
@@ -94,7 +96,8 @@ def of_failures(*points: float) -> Finding:
         numerator={"variant": "new"}, denominator={"variant": "old"},
     )  # fmt: skip
     effect = effect_of(pd.Series(points, dtype=float), scale="difference")
-    return Finding(contrast, Response(name=FAILURES, title=""), effect, judge(effect, contrast))
+    verdict = without_effect(contrast, "")
+    return Finding(contrast, Response(name=FAILURES, title=""), effect, verdict)
 
 
 def test_a_bound_on_failures_among_many_is_judged_as_a_difference() -> None:
@@ -104,17 +107,17 @@ def test_a_bound_on_failures_among_many_is_judged_as_a_difference() -> None:
     for _ in range(sets):
         points = 0.01 + 0.002 * random.standard_normal((6, 8))
         results = judged([threshold], [of_failures(*row) for row in points])
-        failed += any(result.crossed is Crossed.YES for result in results)
+        failed += any(result.result is Gate.FAILED for result in results)
     assert failed / sets <= 0.06
     (none,) = thresholds_of(["failures>0"])
     more = [0.02, 0.03, 0.025, 0.021, 0.026, 0.024, 0.022, 0.028]
     results = judged([none], [of_failures(*more), *[of_failures(*[-1e-4, 1e-4] * 4)] * 3])
-    assert [one.crossed is Crossed.YES for one in results] == [True, False, False, False]
+    assert [one.result is Gate.FAILED for one in results] == [True, False, False, False]
 
 
 def test_of_many_bounds_one_that_is_clearly_crossed_still_fails() -> None:
     (threshold,) = thresholds_of(["p99>1.05"])
     equal = [finding(*[1.0, 1.01] * 4) for _ in range(4)]
-    assert [one.crossed for one in judged([threshold], [finding(*SLOWER), *equal])] == [
-        Crossed.YES, *[Crossed.NO] * 4,
+    assert [one.result for one in judged([threshold], [finding(*SLOWER), *equal])] == [
+        Gate.FAILED, *[Gate.PASSED] * 4,
     ]  # fmt: skip

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.results import DIFFERENT, Compared
 from perflab.recordings import Remark, Run
 from perflab.recordings.responses import SOME_FAILED
-from perflab.reports.duels import BETTER, WORSE, answer, meaning, pairs_of
+from perflab.reports.duels import answer, pairs_of
 from tests.support.simulations.failing import closed_loop, columns_of
 from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
 
@@ -53,8 +54,8 @@ def test_failures_at_once_against_late_ones_make_no_side_faster_or_slower(
     at_once, late = (0.04, 0.1, 2.0), (0.04, 200.0, 2.0)
     sides = (at_once, late) if quick == "new" else (late, at_once)
     run = failing(tmp_path, *sides)
-    meanings = {name: meaning(finding) for name, finding in findings_of(run).items()}
-    assert not {BETTER, WORSE} & set(meanings.values()), meanings
+    results = {name: finding.verdict.result for name, finding in findings_of(run).items()}
+    assert not {*DIFFERENT} & {*results.values()}, results
     # The successes alone would have shown another throughput.
     trials = run.trials()
     ends = [name for name in trials if any(end in name for end in ENDS)]
@@ -69,7 +70,7 @@ def test_failures_at_once_against_late_ones_make_no_side_faster_or_slower(
 def test_a_slower_side_is_found_although_as_many_requests_fail_on_both(tmp_path: Path) -> None:
     run = failing(tmp_path, (0.03, 2.0, 2.4), (0.03, 2.0, 2.0))
     findings = findings_of(run)
-    assert meaning(findings["p50_ms"]) == WORSE
+    assert findings["p50_ms"].verdict.result is Compared.WORSE
     (pair,) = pairs_of(findings.values(), (), ())
     assert answer(pair).startswith("new is 20% slower at p50 [")
     assert "not decided: mean" not in answer(pair)

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from perflab import api
 from perflab.analysis.evaluation import evaluate
-from perflab.analysis.gates.thresholds import Crossed, thresholds_of
+from perflab.analysis.gates.thresholds import thresholds_of
+from perflab.analysis.results import Gate
 from perflab.cli import app
 from perflab.cli.duel_status import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
 from perflab.errors import HostBusy, PerflabError, ServiceFailed, WrongAnswer
@@ -33,13 +34,13 @@ def test_a_commit_is_bad_where_the_mean_certainly_rose_and_skipped_where_that_is
 @pytest.mark.parametrize(
     ("crossed", "status"),
     [
-        ((Crossed.NO,), NOT_SLOWER),
-        ((Crossed.YES, Crossed.UNDECIDED), SLOWER),
-        ((Crossed.NO, Crossed.UNDECIDED), SKIPPED),
-        ((Crossed.UNKNOWN,), SKIPPED),
+        ((Gate.PASSED,), NOT_SLOWER),
+        ((Gate.FAILED, Gate.NOT_DECIDED), SLOWER),
+        ((Gate.PASSED, Gate.NOT_DECIDED), SKIPPED),
+        ((Gate.NOT_JUDGED,), SKIPPED),
     ],
 )
-def test_with_thresholds_these_decide(crossed: tuple[Crossed, ...], status: int) -> None:
+def test_with_thresholds_these_decide(crossed: tuple[Gate, ...], status: int) -> None:
     thresholds = thresholds_of([f"p99>1.0{number}" for number in range(len(crossed))])
     pair = Pair("new", "old", {}, dict(zip(thresholds, crossed, strict=True)))
     assert bisected([pair]) == status

@@ -10,17 +10,19 @@ from pathlib import Path
 import pytest
 
 from perflab import systems
+from perflab.analysis.results import AgainstStudy, Compared, Gate
+from perflab.paths import project_root
 from tests.golden.outputs import EXPECTED, difference, outputs_of
 from tests.golden.recordings import CASES, NAMES, write_recording
 
 ANEW = "'python -m tests.golden.write' writes it anew; CONTRIBUTING.md says when that may be"
 KINDS = ("shown", "opposite", "undecided", "bounded", "refused")
 SHOWN = (
-    "reproduced", "direction shown", "same direction; size not yet known",
-    "same direction, but less than published", "same direction, but more than published",
+    AgainstStudy.AS_PUBLISHED, AgainstStudy.IN_DIRECTION, AgainstStudy.LESS, AgainstStudy.MORE,
 )  # fmt: skip
-OPPOSITE = ("not reproduced", "opposite direction")
-UNDECIDED = ("undecided", "direction not shown")
+OPPOSITE = (AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT)
+# The words of all results, without what may stand in brackets behind them.
+WORDS = {str(result) for kind in (Compared, AgainstStudy) for result in kind}
 NO_TIMES = "its claims are about throughput or CPU: only times are known to be at least something"
 NOT_CUT_OFF = "its claims are about messages or operations, which no time-out cuts off"
 # Kinds of findings that an experiment cannot have.
@@ -71,13 +73,24 @@ def test_a_number_and_a_word_that_moved_are_seen() -> None:
 
 def kind_of(row: dict[str, str]) -> str:
     """Return the kind of a finding; of one that nothing was published of, by what is seen."""
-    low, high, verdict = float(row["95% low"]), float(row["95% high"]), row["verdict"]
+    low, high = float(row["95% low"]), float(row["95% high"])
+    verdict = row["verdict"].partition(" (")[0]
     if row["n"] == "0":
         return "refused" if "may not be used" in row["left out"] else ""
     if math.isnan(low) != math.isnan(high):
         return "bounded"
-    if verdict == "nothing published":
+    if not row["published"]:
         none = 0.0 if row["response"].endswith("difference") else 1.0
         return "shown" if low > none else "opposite" if high < none else "undecided"
-    words = {"shown": SHOWN, "opposite": OPPOSITE, "undecided": UNDECIDED}
-    return next((kind for kind, verdicts in words.items() if verdict in verdicts), "")
+    words = {"shown": SHOWN, "opposite": OPPOSITE, "undecided": (AgainstStudy.NOT_DECIDED,)}
+    return next((kind for kind, results in words.items() if verdict in results), "")
+
+
+def test_every_result_is_a_word_of_the_glossary() -> None:
+    glossary = (project_root() / "docs" / "reference" / "glossary.md").read_text()
+    assert {word for word in {*WORDS, *Gate} if f"**{word}**" not in glossary} == set()
+    files = [*EXPECTED.glob("*/*/findings.csv"), *EXPECTED.glob("*/*/figure-effect.csv")]
+    rows = [row for file in files for row in csv.DictReader(io.StringIO(file.read_text()))]
+    told = {row["verdict"].partition(" (")[0] for row in rows}
+    assert told - WORDS - {""} == set()
+    assert len(told & WORDS) > 8

@@ -80,7 +80,7 @@ def test_a_run_ends_when_nothing_is_undecided_or_with_the_most_blocks() -> None:
     last = first.looked(9, ("b",))
     assert last.ended == "most blocks"
     assert last.looks == (Look(blocks=6, undecided=("a", "b")), Look(blocks=9, undecided=("b",)))
-    assert last.text() == "until decided: after 9 of at most 9 undecided b"
+    assert last.text() == "until decided: after 9 of at most 9; not decided: b"
     assert first.looked(7, ()).text() == "until decided: after 7 of at most 9"
 
 

@@ -18,12 +18,12 @@ from perflab.analysis.doubts.answer_classes import Answers, class_of
 from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.gates.thresholds import judged, thresholds_of
-from perflab.analysis.verdict import judge
+from perflab.analysis.verdict import compared, without_effect
 from perflab.cli import app
 from perflab.cli.outputs import print_shown
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
-from perflab.reports.duels import answer, meaning, other_answers, pairs_of, variant_sentences
+from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_text
@@ -53,7 +53,10 @@ def finding(response: str, effect: Effect | None, scale: str = "ratio") -> Findi
     declared = named(RESPONSES, response)
     assert declared is not None
     p = effect.p_value if effect else np.nan
-    return Finding(contrast, declared, effect, judge(effect, contrast), decision, p_adjusted=p)
+    verdict = without_effect(contrast, "")
+    if effect is not None:
+        verdict = compared(effect, contrast, declared, decision, p)
+    return Finding(contrast, declared, effect, verdict, decision, p_adjusted=p)
 
 
 def ratio(values: np.ndarray) -> Effect:
@@ -126,7 +129,7 @@ def test_the_answer_says_how_much_or_that_it_is_not_decided(
     [
         (["mean>1.05"], "[8.7, 9.3]: FAILED mean>1.05"),
         (["mean>1.05", "cpu>1.05"], ": FAILED mean>1.05; not judged cpu>1.05"),
-        (["mean>1.09"], ": undecided mean>1.09"),
+        (["mean>1.09"], ": not decided mean>1.09"),
         (["mean>1.2"], ": passed"),
         ([], "[8.7, 9.3]"),
     ],
@@ -156,9 +159,9 @@ def of_shares(new: list[int], old: list[int], requests: int = 2_000) -> Effect:
 @pytest.mark.parametrize(
     ("new", "old", "words"),
     [
-        ([0] * 8, [0] * 8, "no failures on either side"),
+        ([0] * 8, [0] * 8, "same (no failures on either side)"),
         # 10 and 10 of 16,000 are not known to be within 0.1 points by much, 40 more are not.
-        ([1, 2, 1, 1, 2, 1, 1, 1], [2, 1, 1, 1, 1, 2, 1, 1], "within 0.1 points"),
+        ([1, 2, 1, 1, 2, 1, 1, 1], [2, 1, 1, 1, 1, 2, 1, 1], "same (within 0.1 points)"),
         ([1, 0] * 4, [9, 0] * 4, "not decided"),
         ([8, 9, 7, 8, 9, 10, 8, 9], [0] * 8, "worse"),
     ],
@@ -166,7 +169,7 @@ def of_shares(new: list[int], old: list[int], requests: int = 2_000) -> Effect:
 def test_failures_of_both_sides_are_told_with_a_margin_of_a_tenth_of_a_point(
     new: list[int], old: list[int], words: str
 ) -> None:
-    assert meaning(finding("failure_share", of_shares(new, old), "difference")) == words
+    assert str(finding("failure_share", of_shares(new, old), "difference").verdict) == words
 
 
 def test_a_note_says_of_how_many_requests_how_many_failed_and_how_many_may() -> None:
@@ -200,7 +203,7 @@ def duel_of_two(tmp_path: Path) -> Run:
     [
         (["cpu>1.1"], 3, "FAILED cpu>1.1"),
         (["cpu>1.5"], 0, "passed"),
-        (["--strict", "cpu>1.35"], 5, "undecided cpu>1.35"),
+        (["--strict", "cpu>1.35"], 5, "not decided cpu>1.35"),
     ],
 )
 def test_a_duel_prints_the_answer_one_table_and_each_limit_once(

@@ -18,7 +18,8 @@ from perflab.paths import notebooks_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Shown
 from perflab.reports.duels import are_variants
-from perflab.reports.findings import claims_by_rule, sentences
+from perflab.reports.findings import sentences
+from perflab.reports.rules import claims_by_rule
 from perflab.reports.runs import NO_RUNS
 from perflab.reports.section import section_text
 from perflab.reports.verdicts import Saved
@@ -159,8 +160,10 @@ def test_parameters_show_what_differs_from_the_default() -> None:
 
 def test_saved_files_are_told_by_folder_and_name(tmp_path) -> None:
     names = ("throughput.svg", "throughput.png", "throughput.csv", "section.md")
-    saved = Saved(tmp_path / name for name in names)
+    saved = Saved((tmp_path / name for name in names), "faster? yes: +20%")
     for text in (words_of(saved), repr(saved)):
+        # The reader of a notebook that was run stands here.
+        assert text.strip().startswith("faster? yes: +20%")
         assert all(
             part in text for part in (str(tmp_path), "throughput.svg, .png, .csv", "section.md")
         )

@@ -18,8 +18,8 @@ ROOT = project_root()
 # The part of conda's match specification that the file uses: a name and version constraints.
 SPEC = re.compile(r"^[a-z0-9][a-z0-9._-]*( (=|[<>]=?)[0-9][0-9a-z.]*(,[<>]=?[0-9.]+)*)?$")
 CONDA_NAMES = {
+    "brotli-python": "brotli",
     "docker-py": "docker",
-    "psycopg2": "psycopg2-binary",
     "matplotlib-base": "matplotlib",
     "msgpack-python": "msgpack",
 }
@@ -74,14 +74,16 @@ def test_the_lock_holds_hashes_and_no_address() -> None:
         assert "--hash=sha256:" in block, block[:60]
 
 
-# Programs that the lab or its users start, and what builds it; no module of it imports them.
-STARTED = {"jupyterlab", "py-spy", "setuptools"}
+# Programs that the lab or its users start; no module of it imports them.
+STARTED = {"jupyterlab", "py-spy"}
 # Asked for by others; named to keep it below a version.
 BOUNDED = {"importlib-metadata"}
 MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml",
            "markdown_it": "markdown-it-py", "pypandoc": "pypandoc-binary"}  # fmt: skip
-# It comes with ipykernel, papermill and distributed, which hand its objects to the lab.
-BROUGHT = {"dask", "jupyter-client", "nbclient", "traitlets", "pydantic-core"}
+# It comes with ipykernel, papermill and distributed, which hand its objects to the lab, and with
+# matplotlib and rich.
+BROUGHT = {"dask", "jupyter-client", "nbclient", "traitlets", "pydantic-core", "pillow",
+           "markdown-it-py"}  # fmt: skip
 
 
 def imported() -> set[str]:
@@ -97,12 +99,17 @@ def imported() -> set[str]:
     return {MODULES.get(name, name.replace("_", "-")) for name in foreign}
 
 
+def test_the_core_needs_few_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert len(project["dependencies"]) <= 20
+
+
 def test_the_lab_depends_on_what_it_imports_and_on_nothing_of_its_specimens() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     asked = [
         *project["dependencies"],
-        *chain(*(extras[name] for name in ("cluster", "documents", "lab"))),
+        *chain(*(extras[name] for name in ("chat", "cluster", "documents", "lab"))),
     ]
     named = {Requirement(text).name for text in asked}
     assert imported() - BROUGHT == named - STARTED - BOUNDED

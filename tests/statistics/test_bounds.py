@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.analysis.decision import Kind, decide
-from perflab.analysis.verdict import Outcome, Size, Way, judge
+from perflab.analysis.results import AgainstStudy
+from perflab.analysis.verdict import judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
@@ -99,31 +100,25 @@ def test_requests_cut_off_on_both_sides_give_no_effect() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "outcome", "way", "size"),
+    ("changes", "result"),
     [
         # The bound of the ratio is 0.19.
-        ({}, Outcome.REPRODUCED, Way.SHOWN, Size.AGREES),
-        ({"published_bound": ""}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
-        (
-            {"published_bound": "", "published_ratio": 0.9},
-            Outcome.MORE, Way.SHOWN, Size.CONTRADICTED,
-        ),
-        ({"published_ratio": 0.02}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
-        (
-            {"published_ratio": None, "published_bound": ""},
-            Outcome.DIRECTION_SHOWN, Way.SHOWN, None,
-        ),
+        ({}, AgainstStudy.AS_PUBLISHED),
+        ({"published_bound": ""}, AgainstStudy.IN_DIRECTION),
+        ({"published_bound": "", "published_ratio": 0.9}, AgainstStudy.MORE),
+        ({"published_ratio": 0.02}, AgainstStudy.IN_DIRECTION),
+        ({"published_ratio": None, "published_bound": ""}, AgainstStudy.IN_DIRECTION),
         (
             {"published_ratio": 2.0, "published_direction": "greater", "published_bound": ""},
-            Outcome.NOT_REPRODUCED, Way.OPPOSITE, Size.CONTRADICTED,
+            AgainstStudy.OTHER_WAY,
         ),
     ],
 )  # fmt: skip
 def test_a_bound_shows_a_direction_excludes_a_size_and_agrees_only_with_a_published_bound(
-    changes: dict[str, Any], outcome: Outcome, way: Way, size: Size | None
+    changes: dict[str, Any], result: AgainstStudy
 ) -> None:
     verdict = judge(at_most_of(0.15, 0.16, 0.165, 0.17, 0.18, 0.19), claim(**changes))
-    assert (verdict.outcome, verdict.direction, verdict.size) == (outcome, way, size)
+    assert verdict.result is result
 
 
 @pytest.mark.promise
@@ -131,15 +126,15 @@ def test_a_bound_above_no_effect_shows_nothing() -> None:
     effect = at_most_of(1.25, 1.3, 1.33, 1.36, 1.4, 1.45)
     assert effect.limit > 1
     assert effect.p_value == 1.0
-    assert judge(effect, claim()).direction is Way.NOT_SHOWN
+    assert judge(effect, claim()).result is AgainstStudy.NOT_DECIDED
     assert decide(effect).kind is Kind.UNDECIDED
 
 
 def test_an_exact_effect_agrees_with_a_published_bound_that_it_keeps() -> None:
     exact = effect_of(series([math.log(0.1 + 0.001 * number) for number in range(8)]))
-    assert judge(exact, claim()).outcome is Outcome.REPRODUCED
+    assert judge(exact, claim()).result is AgainstStudy.AS_PUBLISHED
     above = effect_of(series([math.log(0.5 + 0.001 * number) for number in range(8)]))
-    assert judge(above, claim()).outcome is Outcome.LESS
+    assert judge(above, claim()).result is AgainstStudy.LESS
     assert "at most 0.213" in judge(above, claim()).reason
 
 

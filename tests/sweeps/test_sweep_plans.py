@@ -148,7 +148,7 @@ def test_the_page_has_a_row_per_cell_and_says_what_others_wrote_as_text(
     journal.add(
         AttemptEnded(
             cell=first, attempt=1, done=True, seconds=2, run_id="r", trials=4, valid_trials=3,
-            notebook=notebook, verdicts=(("<script>", "undecided", "1.1 [0.9, 1.2]"),),
+            notebook=notebook, verdicts=(("<script>", "not decided", "1.1 [0.9, 1.2]"),),
         )
     )  # fmt: skip
     write_index(folder, sweep, journal)

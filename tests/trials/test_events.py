@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perflab.errors import RunInterrupted
+from perflab.errors import ConductorLost, RunInterrupted
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
 from perflab.trials.progress import (
@@ -105,6 +105,15 @@ def test_an_unreadable_line_of_the_conductor_does_not_end_its_run(
     begun, remark = events
     assert begun == BEGUN
     assert "Welcome to the library!" in str(remark)
+
+
+def test_a_conductor_that_dies_on_import_is_told_as_such(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "psutil.py").write_text("raise ImportError('planted')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(ConductorLost, match=r"status 1 before .*nothing had been measured yet"):
+        conduct(order(tmp_path), lambda _: None)
 
 
 def test_the_conductors_error_comes_back_under_its_own_class(

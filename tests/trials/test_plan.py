@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perflab.errors import ParameterError
+from perflab.load.workload import Scripted
 from perflab.parameters import check, parse_assignments
 from perflab.recordings import Contrast
 from perflab.systems import experiment
@@ -149,6 +151,16 @@ def test_a_host_that_nobody_named_is_refused_before_anything_starts() -> None:
     assert "'service.test' is not a target of this run" in problem
     assert problems(aimed("http://service.test", "service.test")) == []
     assert problems(aimed("http://127.0.0.1:8000")) == []
+
+
+def test_a_script_that_cannot_be_loaded_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    script = tmp_path / "shop.py"
+    script.write_text("import picows_of_tomorrow\n")
+    users = Scripted(script=f"{script}:Shopper", users=1, duration_s=1)
+    of_users = treatment("a").workload.model_copy(update={"arrivals": users})
+    changed = treatment("a").model_copy(update={"workload": of_users})
+    problems = obstacles(plan(2).model_copy(update={"treatments": (changed,)}))
+    assert any("No module named 'picows_of_tomorrow'" in problem for problem in problems)
 
 
 def test_a_target_is_recorded_and_treatments_without_one_are_as_they_were() -> None:

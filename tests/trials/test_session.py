@@ -217,8 +217,8 @@ def test_one_undecided_contrast_keeps_the_run_going_to_its_most_blocks(
     looks = [(look.blocks, look.undecided) for look in record.until_decided.looks]
     assert looks == [(blocks, ("a is greater",)) for blocks in (6, 8)]
     assert session.notes() == [
-        "block 6, undecided: a is greater; next interim analysis after block 8",
-        "block 8, undecided: a is greater; most_blocks is reached",
+        "block 6, not decided: a is greater; next interim analysis after block 8",
+        "block 8, not decided: a is greater; most_blocks is reached",
     ]
 
 

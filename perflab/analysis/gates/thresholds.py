@@ -1,7 +1,7 @@
-"""Bounds that a change may not cross: certainly crossed, certainly held, or undecided.
+"""Bounds that a change may not cross: failed, passed, or not decided.
 
-A bound is crossed if the whole 95% interval of the effect lies beyond it, and held if no part of
-the interval does; otherwise, and below 3 blocks, it is undecided. A gate that looked at the
+A bound is failed if the whole 95% interval of the effect lies beyond it, and passed if no part of
+the interval does; otherwise, and below 3 blocks, it is not decided. A gate that looked at the
 estimate alone would fail half of the changes whose true effect is exactly the bound.
 
 Each bound alone is crossed by chance in up to 2.5% of comparisons. Over all bounds of a gate, for
@@ -16,10 +16,10 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.gates.gate_blocks import could_have_failed
+from perflab.analysis.results import Gate
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
 from perflab.recordings.responses import FAILURES
@@ -40,15 +40,6 @@ MORE_IS_BETTER = ("throughput",)
 WRITTEN = re.compile(r"\s*([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
 
 
-class Crossed(StrEnum):
-    """What a comparison shows of a bound."""
-
-    YES = "crossed"
-    NO = "held"
-    UNDECIDED = "undecided"
-    UNKNOWN = "not judged"
-
-
 @dataclass(frozen=True)
 class Threshold:
     """A bound on a ratio to the baseline, or on a difference: ``p99>1.05``."""
@@ -58,26 +49,26 @@ class Threshold:
     above: bool
     bound: float
 
-    def crossed_by(self, finding: Finding) -> Crossed:
+    def judged(self, finding: Finding) -> Gate:
         """Return whether the whole interval of an effect lies beyond the bound."""
         effect = finding.effect
         if effect is None:
-            return Crossed.UNKNOWN
+            return Gate.NOT_JUDGED
         if effect.n < SMALLEST_N or math.isnan(effect.low):
-            return Crossed.UNDECIDED
+            return Gate.NOT_DECIDED
         # The better end of the interval, and the worse one.
         better, worse = (effect.low, effect.high) if self.above else (effect.high, effect.low)
         sign = 1 if self.above else -1
         if sign * better > sign * self.bound:
-            return Crossed.YES
-        return Crossed.UNDECIDED if sign * worse > sign * self.bound else Crossed.NO
+            return Gate.FAILED
+        return Gate.NOT_DECIDED if sign * worse > sign * self.bound else Gate.PASSED
 
     def p_value(self, finding: Finding) -> float:
         """Return the one-sided p-value of an effect that is at most the bound, or at least.
 
         1 where the interval does not lie beyond the bound: such a bound is not crossed.
         """
-        if self.crossed_by(finding) is not Crossed.YES:
+        if self.judged(finding) is not Gate.FAILED:
             return 1.0
         assert finding.effect is not None
         assert finding.effect.blocks is not None
@@ -91,7 +82,7 @@ class Judged:
 
     threshold: Threshold
     contrast: Contrast
-    crossed: Crossed
+    result: Gate
 
 
 def thresholds_of(texts: Iterable[str], subject: str = "--fail-on") -> list[Threshold]:
@@ -144,11 +135,11 @@ def judged(thresholds: Sequence[Threshold], findings: Iterable[Finding]) -> list
     ]
 
 
-def _result(threshold: Threshold, finding: Finding, adjusted: float, bounds: int) -> Crossed:
+def _result(threshold: Threshold, finding: Finding, adjusted: float, bounds: int) -> Gate:
     """Return the result of one of ``bounds``, whose p-value is adjusted over all of them."""
-    result = threshold.crossed_by(finding)
-    if result is Crossed.YES and adjusted > USUAL_P:
-        result = Crossed.UNDECIDED
-    if result is Crossed.UNDECIDED and finding.effect is not None:
-        return result if could_have_failed(finding.effect, bounds) else Crossed.UNKNOWN
+    result = threshold.judged(finding)
+    if result is Gate.FAILED and adjusted > USUAL_P:
+        result = Gate.NOT_DECIDED
+    if result is Gate.NOT_DECIDED and finding.effect is not None:
+        return result if could_have_failed(finding.effect, bounds) else Gate.NOT_JUDGED
     return result

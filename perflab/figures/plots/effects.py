@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
-from perflab.analysis.answers import BY_DECISION
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import published_text
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.results import OPEN
+from perflab.analysis.zones import is_published
 from perflab.figures.canvas import (
     LABEL_PT,
     MARGIN_IN,
@@ -77,17 +77,10 @@ def effect_row(finding: Finding) -> dict[str, object]:
         "high": effect.high if effect else math.nan,
         "of_blocks": " ".join(f"{value:.6g}" for value in _of_blocks(finding)),
         "left_out": finding.left_out,
-        "verdict": _verdict(finding),
-        "reason": "" if verdict.outcome is Outcome.UNPUBLISHED else verdict.reason,
+        "verdict": str(verdict),
+        "reason": verdict.reason if is_published(contrast) or verdict.result in OPEN else "",
         "absent": finding.absent,
     }
-
-
-def _verdict(finding: Finding) -> str:
-    """Return the verdict on what is published; where nothing is, what the blocks show."""
-    if finding.verdict.outcome is not Outcome.UNPUBLISHED or finding.decision is None:
-        return finding.verdict.outcome.value
-    return BY_DECISION[finding.decision.kind]
 
 
 def _of_blocks(finding: Finding) -> list[float]:

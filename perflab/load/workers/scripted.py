@@ -12,20 +12,22 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, not_installed
 from perflab.load.clients.client import Client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CODES, MEASURE, WARMUP, Failed
 from perflab.load.clients.targets import Origin
-from perflab.load.clients.websocket import OnClosed, OnMessage, WebSocket, connect
 from perflab.load.records.message_record import MessageRecorder
 from perflab.load.users import User, actions
 from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Connections, Request
 from perflab.paths import make_importable
+
+if TYPE_CHECKING:
+    from perflab.load.clients.websocket import OnClosed, OnMessage, WebSocket
 
 STOP_TIMEOUT_S = 5.0
 # The summary has a row for each name.
@@ -54,7 +56,8 @@ def find(script: str) -> type[User]:
             make_importable()
             module = importlib.import_module(place)
     except Exception as error:  # whatever the user's module raises is told to the user
-        raise ParameterError("script", [f"{place}: {type(error).__name__}: {error}"]) from None
+        words = not_installed(error) or f"{type(error).__name__}: {error}"
+        raise ParameterError("script", [f"{place}: {words}"]) from None
     kind = getattr(module, name, None)
     if not (isinstance(kind, type) and issubclass(kind, User)):
         raise ParameterError("script", [f"{place} has no class {name} that is a perflab User"])
@@ -191,6 +194,8 @@ class ScriptedDriver:
         headers: Mapping[str, str],
     ) -> WebSocket:
         """Open a WebSocket for a user; called by :class:`~perflab.load.users.User`."""
+        from perflab.load.clients.websocket import connect
+
         scheme = "wss" if self.origin.encrypted else "ws"
         opened = await connect(
             f"{scheme}://{self.origin.authority}{path}",

@@ -13,8 +13,8 @@ import pandas as pd
 
 from perflab import systems
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.findings import JointClaim
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.findings import JointClaim, joined
+from perflab.analysis.results import AgainstStudy
 from perflab.errors import PerflabError, RecordingError
 from perflab.parameters import check
 from perflab.paths import reference_dir
@@ -29,19 +29,20 @@ from perflab.recordings import (
 from perflab.reports.cells import effect_text
 from perflab.reports.ledger.rows import Answered, Row, RowAnswer, mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
+from perflab.reports.rules import claims_by_rule, rules_of
 from perflab.reports.runs import judged_runs
 from perflab.statistics.in_words import MISSING
 
 if TYPE_CHECKING:
     from perflab.figures import View
 
-UNMEASURED = "not measured yet"
+UNMEASURED = AgainstStudy.NOT_MEASURED.value
 SHOWN = "shown, not judged"
 TAKEN_OVER = "taken over"
 CHECKED = "checked by its own numbers"
 SAME = "same as another row"
 NO_ANSWER = "no answer"
-NOT_TESTABLE = Outcome.NOT_TESTABLE.value
+NOT_TESTABLE = AgainstStudy.NOT_TESTABLE.value
 LEDGER_FILE = "ledger.csv"
 
 
@@ -49,7 +50,8 @@ LEDGER_FILE = "ledger.csv"
 class Entry:
     """A published row and what became of it.
 
-    ``outcome`` is a verdict's words where a contrast judges the row. ``why`` is the reason, or the
+    ``outcome`` is the result where a contrast judges the row; of several, that of all of them.
+    ``why`` is the reason, or the
     command to type. ``measured`` and ``n`` have an item for each contrast of the row. ``shipped``
     says that the run is one of the reference.
     """
@@ -62,6 +64,11 @@ class Entry:
     run_id: str = ""
     judged: bool = False
     shipped: bool = False
+
+    @property
+    def has_no_run(self) -> bool:
+        """Whether no run has measured the row; ``why`` is a command that does."""
+        return self.outcome == UNMEASURED and not self.judged
 
 
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
@@ -186,14 +193,9 @@ class AnsweringRun:
         return {view.name: view for view in views_of(self.run)}
 
     @cached_property
-    def claims(self) -> Mapping[tuple[str, str], JointClaim]:
-        """The claims that views of the run judge, by view and name."""
-        return {
-            (view.name, name): claim
-            for view in self.views.values()
-            if view.judging
-            for name, claim in view.judging.of(self.run).items()
-        }
+    def claims(self) -> Mapping[str, JointClaim]:
+        """The claims that rules of the run's system judge, by name."""
+        return claims_by_rule(self.run)
 
     def by_contrasts(self, row: Row) -> Entry | None:
         """Return the entry by the row's contrasts; None where the run has none of them.
@@ -207,19 +209,18 @@ class AnsweringRun:
         ]
         if not findings:
             return None
-        words = dict.fromkeys(str(finding.verdict) for finding in findings)
-        outcome = "mixed: " * (len(words) > 1) + ", ".join(words)
+        outcome = str(joined(findings).verdict.result)
         whys = [finding.verdict.reason for finding in findings]
         whys += [finding.absent for finding in findings if finding.effect is None]
         why = "; ".join(dict.fromkeys(filter(None, whys)))
         return self._entry(row, findings, outcome, why)
 
     def by_claim(self, row: Row) -> Entry | None:
-        """Return the entry by the view that the row names; None where it judges nothing."""
-        claim = self.claims.get((row.answer.view, row.answer.claim))
+        """Return the entry by the claim that the row names; None where no rule judges it."""
+        claim = self.claims.get(row.answer.claim)
         if claim is None or any(mismatch(row, finding.contrast) for finding in claim.findings):
             return None
-        return self._entry(row, claim.findings, str(claim.verdict), claim.verdict.reason)
+        return self._entry(row, claim.findings, str(claim.verdict.result), claim.verdict.reason)
 
     def _entry(self, row: Row, findings: Sequence[Finding], outcome: str, why: str) -> Entry:
         if outcome == NOT_TESTABLE:
@@ -318,7 +319,7 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
 
 
 def check_view(answer: RowAnswer, system: str) -> None:
-    """Raise RecordingError where a system has no such view, or the view judges no such claim.
+    """Raise RecordingError where a system has no such view, or no rule for such a claim.
 
     All that draws is imported for it, so it is done only once there is a run to show.
     """
@@ -327,8 +328,9 @@ def check_view(answer: RowAnswer, system: str) -> None:
     view = declared_views(system).get(answer.view)
     if view is None:
         raise RecordingError(f"there is no view '{answer.view}'")
-    if answer.claim and answer.claim not in (view.judging.claims if view.judging else ()):
-        raise RecordingError(f"view '{view.name}' judges no '{answer.claim}'")
+    judged = {claim for rule in rules_of(system) for claim in rule.claims}
+    if answer.claim and answer.claim not in judged:
+        raise RecordingError(f"no rule of system '{system}' judges '{answer.claim}'")
 
 
 def _by_setting(row: Row) -> Entry:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.results import AgainstStudy
 from perflab.errors import ParameterError
 from perflab.parameters import unknown
 from perflab.recordings import reference_runs
@@ -15,7 +15,6 @@ from perflab.recordings.display import Shown
 from perflab.reports.ledger.entries import (
     CHECKED,
     NO_ANSWER,
-    NOT_TESTABLE,
     SAME,
     SHOWN,
     TAKEN_OVER,
@@ -29,14 +28,11 @@ from perflab.statistics.in_words import counted
 from perflab.trials.duration import about, earlier_runs, expected_s
 
 JUDGED = "judged"
-# The first word of several verdicts on one row.
-MIXED = "mixed"
 # So many commands that measure rows are named.
 MOST_COMMANDS = 3
 # The order of the counts; verdicts come before these.
 OTHER_OUTCOMES = (
-    SHOWN, CHECKED, UNMEASURED, SAME, TAKEN_OVER, NOT_TESTABLE, str(Answered.NOT_COMPARABLE),
-    NO_ANSWER,
+    SHOWN, CHECKED, SAME, TAKEN_OVER, str(Answered.NOT_COMPARABLE), NO_ANSWER,
 )  # fmt: skip
 
 
@@ -45,7 +41,7 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
 
     ParameterError where there is no such answer.
     """
-    outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
+    outcomes = {*OTHER_OUTCOMES, *map(str, AgainstStudy), *(entry.outcome for entry in entries)}
     known = [JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]
     if answer and (problems := unknown("answer", [answer], known)):
         raise ParameterError("answer", problems)
@@ -80,8 +76,8 @@ def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
 
     Verdicts come first, in the order of their rule.
     """
-    outcomes = [entry.outcome.partition(": ")[0] for entry in entries]
-    known = (*(outcome.value for outcome in Outcome), MIXED, *OTHER_OUTCOMES)
+    outcomes = [entry.outcome for entry in entries]
+    known = (*map(str, AgainstStudy), *OTHER_OUTCOMES)
     table = pd.crosstab(
         pd.Categorical(outcomes, list(dict.fromkeys(known))), [entry.row.study for entry in entries]
     )
@@ -106,8 +102,8 @@ def notes_on(entries: Sequence[Entry]) -> list[str]:
 
 def unmeasured(entries: Sequence[Entry]) -> list[str]:
     """Return a line for each command that measures most of what is not measured yet."""
-    answers = {entry.why: entry.row.answer for entry in entries if entry.outcome == UNMEASURED}
-    commands = Counter(entry.why for entry in entries if entry.outcome == UNMEASURED).most_common()
+    answers = {entry.why: entry.row.answer for entry in entries if entry.has_no_run}
+    commands = Counter(entry.why for entry in entries if entry.has_no_run).most_common()
     runs = earlier_runs() if commands else []
     lines = []
     for command, rows in commands[:MOST_COMMANDS]:
@@ -141,7 +137,7 @@ def _row_text(row: Row) -> str:
 
 
 def _answer_text(entry: Entry) -> str:
-    if entry.outcome in (UNMEASURED, SAME):
+    if entry.has_no_run or entry.outcome == SAME:
         return f"{entry.outcome}:\n{entry.why}"
     n = f"n = {', '.join(dict.fromkeys(entry.n))}; " if entry.judged else ""
     whose = "reference run" if entry.shipped else "run"

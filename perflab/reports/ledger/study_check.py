@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, fields
 
 import pandas as pd
 
-from perflab.analysis.verdict import Outcome
+from perflab.analysis.results import AgainstStudy
 from perflab.errors import ParameterError, RecordingError
 from perflab.parameters import did_you_mean, unknown
 from perflab.recordings import studies
@@ -24,8 +24,8 @@ FINDINGS = (INCONSISTENT, CANNOT_TELL, CONSISTENT)
 # The colours of verdicts and of findings, as the ledger shows both.
 MARKS = {
     **{outcome.value: color for outcome, color in LOOKS.items()},
-    INCONSISTENT: LOOKS[Outcome.NOT_REPRODUCED],
-    CONSISTENT: LOOKS[Outcome.REPRODUCED],
+    INCONSISTENT: LOOKS[AgainstStudy.OTHER_WAY],
+    CONSISTENT: LOOKS[AgainstStudy.AS_PUBLISHED],
 }
 
 

@@ -1,1 +1,4 @@
 """The chat service: WebSockets, codecs, logins (chat study)."""
+
+# Of every account.
+PASSWORD = "correct horse"

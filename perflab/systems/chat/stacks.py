@@ -13,8 +13,8 @@ from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.chat import PASSWORD
 from perflab.systems.chat.streams import Streams
-from perflab.systems.chat.users import PASSWORD
 from perflab.trials.experiment import PresetParameters, ReadyStack
 from perflab.trials.ladders import Labelled, treatments_of
 from perflab.trials.plan import Treatment

@@ -24,11 +24,11 @@ import orjson
 
 from perflab.load.records.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT, WIRE
 from perflab.load.users import NotServed, User, action
+from perflab.systems.chat import PASSWORD
 
 if TYPE_CHECKING:
     from perflab.load.clients.websocket import WebSocket
 
-PASSWORD = "correct horse"
 MARK, DIGITS = b"@at=", 19
 FIRST = len(MARK)
 LAST = FIRST + DIGITS

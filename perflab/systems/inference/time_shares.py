@@ -39,9 +39,10 @@ from perflab.analysis.core_accounts import service_cores
 from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
+from perflab.analysis.results import AgainstStudy, Verdict
 from perflab.analysis.starts import effect_of_run
 from perflab.analysis.users_elsewhere import active_counts, waits_for_flush
-from perflab.analysis.verdict import Limit, Outcome, Verdict, Way, judge
+from perflab.analysis.verdict import Limit, judge, without_effect
 from perflab.errors import PerflabError
 from perflab.recordings import Contrast, Response, Run, published_value
 from perflab.statistics.comparison import effect_of
@@ -96,14 +97,17 @@ class Share:
             effect = effect_of_run(run, by_block, scale="difference")
         elif not values.empty:
             effect = effect_of(by_block, scale="difference")
-        verdict = judge(effect, contrast, limit=Limit(self.limit, f"{self.limit:.0%}"))
-        holds = int(((values > self.limit) == self.above).sum())
-        reason = f"{verdict.reason}; it holds in {holds} of {counted(len(values), 'block')}"
+        verdict = without_effect(contrast, "no usable block")
+        if effect is not None:
+            verdict = judge(effect, contrast, limit=Limit(self.limit, f"{self.limit:.0%}"))
+            holds = int(((values > self.limit) == self.above).sum())
+            of = counted(len(values), "block")
+            verdict = replace(verdict, reason=f"{verdict.reason}; it holds in {holds} of {of}")
         return Finding(
             contrast,
             Response(name=self.response, title=self.what),
             effect,
-            replace(verdict, reason=reason) if verdict.direction else verdict,
+            verdict,
             blocks=tuple(int(block) for block in values.index),
             left_out=len(by_block) - len(values),
             limit=f"{contrast.published_direction} than {self.limit:g}",
@@ -174,8 +178,8 @@ def judged_shares(run: Run) -> dict[str, Finding]:
     }
     if reason := _filled_by_others(run, findings[CPU]):
         for name in (CPU, IO):
-            if findings[name].verdict.direction is not Way.SHOWN:
-                verdict = Verdict(Outcome.NOT_TESTABLE, reason)
+            if not findings[name].verdict.is_shown:
+                verdict = Verdict(AgainstStudy.NOT_TESTABLE, reason)
                 findings[name] = replace(findings[name], verdict=verdict)
     noise = noise_flags(run)
     judged = {}
@@ -199,11 +203,11 @@ def is_as_published(run: Run) -> bool:
 
 def _filled_by_others(run: Run, busy: Finding) -> str:
     """Return that other processes filled the cores, or an empty string if they did not."""
-    if busy.verdict.direction is not Way.OPPOSITE or busy.effect is None:
+    if busy.verdict.result is not AgainstStudy.OTHER_WAY or busy.effect is None:
         return ""
     share = next(share for share in shares() if share.name == CPU)
     of_services = share.finding(_services_share_of_cores(run), run=run)
-    if of_services.effect is None or of_services.verdict.direction is not Way.SHOWN:
+    if of_services.effect is None or not of_services.verdict.is_shown:
         return ""
     return (
         "other processes filled the services' cores: the cores were busy "

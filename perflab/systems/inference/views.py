@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.evaluation import Finding
+from perflab.analysis.results import AgainstStudy
 from perflab.figures import (
     CORE_TIME,
     DATABASE_WAITS,
@@ -27,7 +28,7 @@ from perflab.figures.origin import Page
 from perflab.figures.plots.effect_rows import SHARE
 from perflab.figures.plots.effects import draw_effects, effect_row
 from perflab.figures.theme import INK, PALETTE, Look, appearance
-from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, Judging, View, varies
+from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, published
 from perflab.statistics.in_words import counted
 from perflab.systems.inference.experiments.flush_map import (
@@ -39,16 +40,15 @@ from perflab.systems.inference.experiments.flush_map import (
 )
 from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, LoadParameters
 from perflab.systems.inference.time_shares import (
-    CLAIMS,
     Share,
     has_all_commits,
-    judged_claims,
     judged_shares,
     shares,
 )
 
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
 LOAD = ("concurrency", "connection")
+UNJUDGED = (AgainstStudy.NOT_TESTABLE, AgainstStudy.NOT_MEASURED)
 TITLE = "claims 1, 3 and 4 as shares of time"
 
 
@@ -73,7 +73,7 @@ def _row(share: Share, finding: Finding) -> dict[str, object]:
         "unit": "",
         "published": "" if published is None else f"{published:.0%}",
         # The interval shows the rest, but not why a claim cannot be judged.
-        "reason": "" if verdict.direction else verdict.reason,
+        "reason": verdict.reason if verdict.result in UNJUDGED else "",
         "limit": share.limit,
     }
 
@@ -183,8 +183,7 @@ def _is_published_load(run: Run, row: str) -> bool:
 
 
 FLUSH_MAP = View("flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS))
-CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, _draw_shares, suits=has_all_commits,
-                      judging=Judging(tuple(CLAIMS), judged_claims))  # fmt: skip
+CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, _draw_shares, suits=has_all_commits)
 LATENCY_RATE = rate_view(
     "latency_rate",
     "response times against the rate of requests",

@@ -1,50 +1,34 @@
-"""Users when failures ended the load, over descriptors, and claim 3 by a rule.
-
-Does a threshold of failures make single runs comparable? The study compares one run of each
-version, and takes a difference of 13% for a difference of the versions. Single runs of the same
-proxy are comparable if they seldom differ by as much: the claim holds if at most 5% of pairs of
-single runs lie beyond the published ratio (305 users over 270). It is not reproduced if the whole
-95% interval of that share lies above 5%, reproduced if it lies below, and undecided otherwise. The
-rule was fixed before the first measurement.
-"""
+"""Users when failures ended the load, over descriptors."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.evaluation import Finding, with_trials
-from perflab.analysis.findings import JointClaim
-from perflab.analysis.noise import noise_flags
-from perflab.analysis.verdict import Outcome, Verdict, Way
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Marks, Plane, Planes, Points
 from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import Look, appearance
-from perflab.figures.view import Judging, View
-from perflab.recordings import Contrast, Response, Run, published_value
+from perflab.figures.view import View
+from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
-from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import as_share, counted
-from perflab.statistics.two_samples import Apart, apart
+from perflab.systems.llm.rules import CLAIM, ENOUGH, FILES, has_limits, runs_apart, verdict_on
 from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
 
 NAMES = {"old": "old: chunks are made anew", "new": "new: passed through", "raw": "raw bytes"}
 VERSION_LOOKS: dict[str, Look] = {
     name: Look(*appearance(place), label=NAMES[name]) for place, name in enumerate(VERSIONS)
 }
-CLAIM = "claim 3"
-MOST_BEYOND = 0.05
-# A proxy with enough descriptors never meets the threshold.
-FILES, ENOUGH = "max_files", "enough"
-SHARE = Response(
-    name="pairs_beyond_share", title="share of pairs of single runs beyond the published ratio",
-    noun="pairs of single runs",
-)  # fmt: skip
+TITLE = "users when failures ended the load, over descriptors"
+TRIAL, AT_LEAST, PUBLISHED, NEEDED, SAID = "trial", "at least", "published", "needed", "said"
+PANELS = {"users": "users at failure", "share": "failure rate of a stop, %"}
+COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
+# A proxied stream takes two descriptors: one from the client, one to the model.
+FILES_PER_STREAM = 2
+ASIDE = {"old": -0.012, "new": 0.012, "raw": 0.0}
 
 
 def rungs_of(run: Run) -> pd.DataFrame:
@@ -54,82 +38,6 @@ def rungs_of(run: Run) -> pd.DataFrame:
         for item in run.record.treatments
     ]
     return pd.DataFrame(rows, columns=["treatment", "family", "version"])
-
-
-def runs_apart(run: Run) -> Apart:
-    """Return how far valid trials of one version under one limit lie apart, as single runs."""
-    new, old = (
-        published_value(STUDY, RESULTS, name, "users_at_failure") for name in ("new", "old")
-    )
-    trials = run.valid_trials()
-    if USERS not in trials:
-        return apart([], new / old)
-    limited = trials[trials[f"factor_{FILES}"] != ENOUGH].groupby("treatment")
-    return apart([group[USERS].astype(float).tolist() for _, group in limited], new / old)
-
-
-def judged_claims(run: Run) -> Mapping[str, JointClaim]:
-    """Return the verdict on claim 3 by the rule of this module."""
-    distances = runs_apart(run)
-    verdict = verdict_on(distances)
-    interval = (distances.share, distances.low, distances.high, 0.95, distances.n)
-    effect = Effect(*interval, p_value=math.nan)
-    contrast = Contrast(
-        name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
-        numerator={}, denominator={}, source=f"llm_proxy study, {CLAIM}",
-    )  # fmt: skip
-    finding = Finding(
-        contrast,
-        SHARE,
-        effect if math.isfinite(distances.share) else None,
-        verdict,
-        noise=noise_flags(run),
-        limit=f"at most {MOST_BEYOND:g}",
-    )
-    treatments = run.record.treatments
-    names = [item.name for item in treatments if item.levels.get(FILES, ENOUGH) != ENOUGH]
-    return {CLAIM: JointClaim((with_trials(finding, run, names),), verdict)}
-
-
-def verdict_on(distances: Apart) -> Verdict:
-    """Return the verdict of the rule on the distances of single runs."""
-    words = in_words(distances)
-    if not math.isfinite(distances.share):
-        return Verdict(Outcome.UNDECIDED, words)
-    if distances.low > MOST_BEYOND:
-        return Verdict(Outcome.NOT_REPRODUCED, words, Way.OPPOSITE)
-    if distances.high <= MOST_BEYOND:
-        return Verdict(Outcome.REPRODUCED, words, Way.SHOWN)
-    return Verdict(Outcome.UNDECIDED, words, Way.NOT_SHOWN)
-
-
-def in_words(compared: Apart) -> str:
-    """Return the share of pairs in words, or why there is none."""
-    if compared.unreached:
-        return (
-            f"{compared.unreached} of {counted(compared.n + compared.unreached, 'run')} held all"
-            " users until the ramp's end: how far runs lie apart is not known; let more users join"
-            " (stress_users)"
-        )
-    runs = f"{counted(compared.n, 'run')} of {counted(compared.kinds, 'kind')}"
-    if not math.isfinite(compared.share):
-        return f"{runs}: too few to know how far they lie apart"
-    return (
-        f"two single runs of one proxy differ by more than {compared.ratio - 1:.0%} in"
-        f" {as_share(compared.share, 1)}"
-        f" [{as_share(compared.low, 1)}, {as_share(compared.high, 1)}] of pairs (the rule:"
-        f" {MOST_BEYOND:.0%} at most; {runs}, {compared.beyond} of"
-        f" {counted(compared.pairs, 'pair')} seen)"
-    )
-
-
-TITLE = "users when failures ended the load, over descriptors"
-TRIAL, AT_LEAST, PUBLISHED, NEEDED, SAID = "trial", "at least", "published", "needed", "said"
-PANELS = {"users": "users at failure", "share": "failure rate of a stop, %"}
-COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
-# A proxied stream takes two descriptors: one from the client, one to the model.
-FILES_PER_STREAM = 2
-ASIDE = {"old": -0.012, "new": 0.012, "raw": 0.0}
 
 
 def limits_table(run: Run) -> pd.DataFrame:
@@ -214,6 +122,5 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 USERS_BY_LIMIT = View(
     "users_by_limit", TITLE, limits_table, draw_limits,
-    suits=lambda run: bool(set(run.record.factors.get(FILES, ())) - {ENOUGH}),
-    judging=Judging((CLAIM,), judged_claims),
+    suits=has_limits,
 )  # fmt: skip

@@ -81,7 +81,7 @@ def test_the_sweep_of_the_published_studies_measures_every_row_that_a_contrast_a
 
 @pytest.mark.usefixtures("write")
 def test_without_a_run_a_row_says_what_to_type() -> None:
-    assert entry().outcome == "not measured yet"
+    assert entry().outcome == "not measured"
     assert entry().why == "perflab run synchronous_commit"
     claim = "published effects / effect no db"
     assert entry(claim).why == "perflab run inference_runtime -p preset=published"
@@ -91,21 +91,21 @@ def test_a_row_has_a_verdict_which_another_row_of_the_same_is_not_counted_as(wri
     write("measured")
     result = entry()
     assert (result.outcome, result.run_id, result.n, result.judged) == (
-        "reproduced", "measured", ("6",), True,
+        "as published", "measured", ("6",), True,
     )  # fmt: skip
     assert re.fullmatch(r"1\.6.*\]", result.measured[0])
     same = entry("published effects / effect off on")
     assert same.outcome == "same as another row"
     assert same.why == f"{EFFECT}: reproduced"
     assert not same.judged
-    # The run's other two contrasts, of a treatment that it lacks, stay undecided.
+    # The run's other two contrasts, of a treatment that it lacks, are not measured.
     assert "Verdicts are on 3 questions." in headline(ledger("inference"))
 
 
 @pytest.mark.promise
 def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
     write("other_load", {"concurrency": 20})
-    assert entry().outcome == "not measured yet"
+    assert entry().outcome == "not measured"
     write("published_load")
     assert entry().run_id == "published_load"
 
@@ -114,7 +114,7 @@ def test_unfinished_runs_and_those_of_another_contrast_are_no_evidence(write: Wr
     contrast = plan_of("synchronous_commit").contrasts[0]
     write("before", contrasts=[contrast.model_copy(update={"published_ratio": 1.1})])
     write("broken", state="interrupted")
-    assert entry().outcome == "not measured yet"
+    assert entry().outcome == "not measured"
 
 
 def test_the_run_with_most_blocks_speaks(write: Write) -> None:
@@ -155,15 +155,15 @@ def test_a_run_without_the_treatments_in_question_does_not_show_them(
     write("measured", treatments=PLANNED[:2])
     bring("result,view synchronous_commit: throughput")
     (result,) = ledger("own")
-    assert (result.outcome, result.why) == ("not measured yet", "perflab run synchronous_commit")
+    assert (result.outcome, result.why) == ("not measured", "perflab run synchronous_commit")
 
 
 def test_a_claim_that_a_view_judges_has_a_verdict_like_any_other(write: Write) -> None:
-    assert entry("claims / claim 1").outcome == "not measured yet"
+    assert entry("claims / claim 1").outcome == "not measured"
     write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
     result = entry("claims / claim 1")
     assert (result.outcome, result.n, result.run_id, result.judged) == (
-        "reproduced", ("6",), "measured", True,
+        "as published", ("6",), "measured", True,
     )  # fmt: skip
     assert "it holds in 6 of 6 blocks" in result.why
     assert re.fullmatch(r"0\.6.*\]", result.measured[0])
@@ -173,10 +173,10 @@ def test_a_claim_that_a_view_judges_has_a_verdict_like_any_other(write: Write) -
 def test_a_claimed_share_of_another_load_gives_a_number_no_verdict(write: Write) -> None:
     number = "published effects / flush in the write / share_of_write"
     write("other_load", {"concurrency": 20}, treatments=[*ON_AND_OFF, NO_WRITE])
-    assert entry(number).outcome == "not measured yet"
-    assert entry("claims / claim 1").outcome == "direction shown"
+    assert entry(number).outcome == "not measured"
+    assert entry("claims / claim 1").outcome == "in the direction published"
     write("published_load", treatments=[*ON_AND_OFF, NO_WRITE])
-    assert (entry(number).run_id, entry(number).outcome) == ("published_load", "reproduced")
+    assert (entry(number).run_id, entry(number).outcome) == ("published_load", "as published")
 
 
 # ---- same estimand or no comparison -------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
     assert not answer.covers("b x against a, p90")
 
 
-@pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
+@pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "as published", ": a"])
 def test_other_words_are_refused_with_the_forms_that_there_are_and_the_nearest(text: str) -> None:
     with pytest.raises(RecordingError, match="it is one of: contrast EXPERIMENT"):
         parse(text)
@@ -230,7 +230,7 @@ def test_percentiles_of_pings_are_answered_by_the_published_preset() -> None:
     pings = [item for item in percentiles if item.row.place == "published results"]
     assert len(pings) == 57
     assert {ping.row.answer.kind for ping in pings} == {Answered.CONTRAST}
-    typed = {ping.why for ping in pings if ping.outcome == "not measured yet"}
+    typed = {ping.why for ping in pings if ping.outcome == "not measured"}
     at_published_load = (
         r"perflab run chat_ladder -p preset=published -p rungs=[a-z_0-9,]+ -p blocks=4"
     )
@@ -258,7 +258,7 @@ def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
     entries = ledger("inference")
     assert {e.row.answer.kind for e in narrowed(entries, "setting")} == {Answered.SETTING}
     assert EFFECT in [item.row.key for item in narrowed(entries, "judged")]
-    assert [item.row.key for item in narrowed(entries, "reproduced")] == [EFFECT]
+    assert [item.row.key for item in narrowed(entries, "as published")] == [EFFECT]
     with pytest.raises(ParameterError, match="did you mean 'not comparable'"):
         narrowed(entries, "not comparabel")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.verdict import Way, judge
+from perflab.analysis.verdict import judge
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.families import corrected
-from tests.support.simulations.verdicts import claim
+from tests.support.simulations.verdicts import TOLD, claim
 
 RESPONSES, STEPS, STEP_BLOCKS, STEP_NOISE, STEP_EFFECT = 4, 6, 8, 0.08, 0.30
 
@@ -68,5 +68,5 @@ def _told(steps: np.ndarray) -> np.ndarray:
         judge(effect, claim(response=name, published_direction="greater"), own)
         for effect, name, own in zip(effects, names, among, strict=True)
     ]
-    told = [each.direction is not Way.NOT_SHOWN for each in judged]
+    told = [each.result in TOLD for each in judged]
     return np.array(told).reshape(RESPONSES, STEPS)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.verdict import Outcome, Way, judge
+from perflab.analysis.results import AgainstStudy, Result
+from perflab.analysis.verdict import judge
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import Effect, effect_of
 from perflab.statistics.families import corrected
@@ -25,6 +26,8 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "1.1": {"published_ratio": 1.1, "published_direction": "greater"},
     "no effect": {"published_direction": "none"},
 }
+# The results that tell a direction, of a claim without a size.
+TOLD = (AgainstStudy.IN_DIRECTION, AgainstStudy.OTHER_WAY)
 FAMILY_NOISE, FAMILY_TRUTH = 0.08, 1.3
 FIRST_LOOK, LAST_LOOK = 6, 30
 
@@ -46,13 +49,13 @@ def effects(
 
 def verdicts(
     random: np.random.Generator, sets: int, blocks: int, truth: float, noise: float
-) -> dict[str, Counter[Outcome]]:
+) -> dict[str, Counter[Result]]:
     """Return how often each verdict was given, by what was published."""
     claims = {name: claim(**published) for name, published in PUBLISHED.items()}
-    counts: dict[str, Counter[Outcome]] = {name: Counter() for name in claims}
+    counts: dict[str, Counter[Result]] = {name: Counter() for name in claims}
     for effect in effects(random, sets, blocks, truth, noise):
         for name, contrast in claims.items():
-            counts[name][judge(effect, contrast).outcome] += 1
+            counts[name][judge(effect, contrast).result] += 1
     return counts
 
 
@@ -82,12 +85,13 @@ def family_level(
             for at in range(claims)
         ]
         among = corrected([effect.p_value for effect in told])
-        ways = [judge(one, contrast, own).direction for one, own in zip(told, among, strict=True)]
-        wrong = sum(way is not Way.NOT_SHOWN for way in ways[true:])
-        said = sum(way is not Way.NOT_SHOWN for way in ways)
+        results = [judge(one, contrast, own).result for one, own in zip(told, among, strict=True)]
+        ways = [result if result in TOLD else None for result in results]
+        wrong = sum(way is not None for way in ways[true:])
+        said = sum(way is not None for way in ways)
         false_share += wrong / max(1, said)
         any_false += wrong > 0
-        found += sum(way is Way.SHOWN for way in ways[:true])
+        found += sum(way is AgainstStudy.IN_DIRECTION for way in ways[:true])
     power = found / (sets * true) if true else math.nan
     return Level(false_share / sets, any_false / sets, power)
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.verdict import Outcome, Way
+from perflab.analysis.results import AgainstStudy
 from perflab.recordings import Run
 from perflab.systems.inference.time_shares import (
     Share,
@@ -63,8 +63,8 @@ def test_planted_shares_are_found(tmp_path: Path) -> None:
     assert write_share is not None
     assert flush.estimate == pytest.approx((1 - 1 / 2.4) / (1 - 1 / 3.4), abs=0.03)
     assert write_share.estimate == pytest.approx(1 - 1 / 3.4, abs=0.05)
-    assert findings["claim 3"].verdict.direction is Way.SHOWN
-    assert findings["claim 1"].verdict.outcome is Outcome.REPRODUCED
+    assert findings["claim 3"].verdict.is_shown
+    assert findings["claim 1"].verdict.result is AgainstStudy.AS_PUBLISHED
     assert "it holds in 8 of 8 blocks" in findings["claim 1"].verdict.reason
     # The planted core is busy for about 80% of the time, which is the limit.
     cores = findings["claim 4, CPU"].effect
@@ -85,28 +85,28 @@ def test_a_block_where_the_write_costs_nothing_is_left_out(recorded: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("by_block", "outcome"),
+    ("by_block", "result"),
     [
-        (around(0.53, 0.02), Outcome.REPRODUCED),
-        (around(0.53, 0.10), Outcome.UNDECIDED),
-        (around(0.65, 0.09), Outcome.SIZE_UNDECIDED),
-        (around(0.80, 0.02), Outcome.MORE),
-        (around(0.20, 0.02), Outcome.NOT_REPRODUCED),
-        (pd.Series([math.nan] * 6), Outcome.UNDECIDED),
+        (around(0.53, 0.02), AgainstStudy.AS_PUBLISHED),
+        (around(0.53, 0.10), AgainstStudy.NOT_DECIDED),
+        (around(0.65, 0.09), AgainstStudy.IN_DIRECTION),
+        (around(0.80, 0.02), AgainstStudy.MORE),
+        (around(0.20, 0.02), AgainstStudy.OTHER_WAY),
+        (pd.Series([math.nan] * 6), AgainstStudy.NOT_MEASURED),
     ],
 )
 @pytest.mark.promise
-def test_the_rule(by_block: pd.Series, outcome: Outcome) -> None:
-    assert HALF.finding(by_block, same_load=True).verdict.outcome is outcome
+def test_the_rule(by_block: pd.Series, result: AgainstStudy) -> None:
+    assert HALF.finding(by_block, same_load=True).verdict.result is result
 
 
 def test_a_share_is_compared_with_its_limit_and_not_with_zero() -> None:
     (above, around_limit) = (HALF.finding(around(middle, 0.02)).verdict for middle in (0.6, 0.5))
-    assert (above.outcome, above.reason) == (
-        Outcome.DIRECTION_SHOWN, "the interval excludes 50%; it holds in 8 of 8 blocks",
+    assert (above.result, above.reason) == (
+        AgainstStudy.IN_DIRECTION, "the interval excludes 50%; it holds in 8 of 8 blocks",
     )  # fmt: skip
-    assert (around_limit.outcome, around_limit.reason) == (
-        Outcome.DIRECTION_NOT_SHOWN, "the interval includes 50%; it holds in 4 of 8 blocks",
+    assert (around_limit.result, around_limit.reason) == (
+        AgainstStudy.NOT_DECIDED, "the interval includes 50%; it holds in 4 of 8 blocks",
     )  # fmt: skip
 
 
@@ -158,18 +158,17 @@ def test_waiting_for_the_flush_is_weighed_against_waiting_for_a_core(recorded: P
     effect = findings["claim 4, I/O"].effect
     assert effect is not None
     assert effect.estimate == pytest.approx(9 / (9 + 3))
-    directions = {item.verdict.direction for name, item in findings.items() if "4" in name}
-    assert directions == {Way.SHOWN}
-    assert verdict == "direction shown"
+    assert all(item.verdict.is_shown for name, item in findings.items() if "4" in name)
+    assert verdict == "in the direction published"
 
 
 @pytest.mark.parametrize(
     ("busy", "used_share", "waiting", "verdict"),
     [
-        (0.97, 0.93, 1.0, "opposite direction"),  # full of the services themselves
+        (0.97, 0.93, 1.0, "the other way"),  # full of the services themselves
         (0.97, 0.40, 1.0, "not testable here"),  # full of others
-        (0.50, 0.40, 30.0, "opposite direction"),  # threads waited for cores that were free
-        (0.50, 0.40, 1.0, "direction shown"),
+        (0.50, 0.40, 30.0, "the other way"),  # threads waited for cores that were free
+        (0.50, 0.40, 1.0, "in the direction published"),
     ],
 )
 def test_full_cores_speak_against_the_claim_where_services_fill_them(

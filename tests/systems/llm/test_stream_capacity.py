@@ -13,7 +13,7 @@ from perflab.instruments.users_held import held_columns, steps_table
 from perflab.load.capacity import Probe, search
 from perflab.recordings import Reason
 from perflab.systems import experiment
-from perflab.systems.llm.users_at_failure import judged_claims
+from perflab.systems.llm.rules import judged_claims
 from tests.figures.shown import check_texts, pictures
 from tests.golden.recordings import write_recording
 from tests.systems.llm.planted_streams import write_limits
@@ -72,7 +72,12 @@ def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], wor
 
 
 @pytest.mark.parametrize(
-    ("scatter", "verdict"), [(1.0, "reproduced"), (40.0, "not reproduced"), (3.0, "undecided")]
+    ("scatter", "verdict"),
+    [
+        (1.0, "in the direction published"),
+        (40.0, "the other way"),
+        (3.0, "not decided"),
+    ],
 )
 def test_a_threshold_makes_runs_comparable_where_single_runs_seldom_lie_apart(
     scatter: float, verdict: str, tmp_path: Path

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.verdict import Size, judge
+from perflab.analysis.results import AgainstStudy
+from perflab.analysis.verdict import judge
 from perflab.errors import ParameterError
 from perflab.instruments import OtherLoad, Requests
 from perflab.instruments.requests import miscounted, success_share
@@ -23,12 +24,12 @@ from perflab.recordings import Run
 from perflab.stacks.plan import Node
 from perflab.statistics import interim_analysis
 from perflab.statistics.comparison import effect_of
-from perflab.systems.metricstream.limited_by import (
+from perflab.systems.metricstream.rules import (
     CLIENT,
     MAIN,
     NOBODY,
+    NOT_DECIDED,
     SERVER,
-    UNDECIDED,
     blocks_of,
     effect_in,
     judged_claims,
@@ -56,10 +57,10 @@ def test_a_published_range_is_contradicted_by_less_than_its_low_end() -> None:
         for contrast in plan(sets=("saturation",)).contrasts
         if contrast.name == "full_pool_keeps_reused against full_pool_closes_new, throughput"
     )
-    factors = {2.33: Size.CONTRADICTED, 4.0: Size.AGREES}
-    for factor, size in factors.items():
+    factors = {2.33: AgainstStudy.LESS, 4.0: AgainstStudy.AS_PUBLISHED}
+    for factor, result in factors.items():
         logs = [math.log(factor) + 0.001 * number for number in range(8)]
-        assert judge(effect_of(pd.Series(logs)), kept_alive).size is size
+        assert judge(effect_of(pd.Series(logs)), kept_alive).result is result
 
 
 def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connections() -> None:
@@ -167,25 +168,25 @@ def run_of(
 
 
 FULL = {**ROOM, "cpu_share_metricstream": 0.97}
-BELOW = "direction shown"
+BELOW = "in the direction published"
 # The planted columns, the word of the pairs, and the verdict on claim 4.
 CASES = {
     "the naive client falls short, the lab's does not": (planted(0.5, 1.0), CLIENT, BELOW),
-    "both reach the target": (planted(0.99, 1.0), NOBODY, "opposite direction"),
+    "both reach the target": (planted(0.99, 1.0), NOBODY, "the other way"),
     "neither does, the server is full": (
-        planted(0.5, 0.6, FULL, cpu_share_metricstream=0.97), SERVER, "opposite direction",
+        planted(0.5, 0.6, FULL, cpu_share_metricstream=0.97), SERVER, "the other way",
     ),
     "the naive client alone fills the server": (
-        planted(0.5, 1.0, cpu_share_metricstream=0.97), UNDECIDED, "undecided",
+        planted(0.5, 1.0, cpu_share_metricstream=0.97), NOT_DECIDED, "not decided",
     ),
     "clients wait to be accepted": (
-        planted(0.5, 1.0, accept_queue_max_metricstream=50.0), UNDECIDED, "undecided",
+        planted(0.5, 1.0, accept_queue_max_metricstream=50.0), NOT_DECIDED, "not decided",
     ),
     "connections are dropped": (
-        planted(0.5, 1.0, accept_drops_metricstream=1.0), UNDECIDED, "undecided",
+        planted(0.5, 1.0, accept_drops_metricstream=1.0), NOT_DECIDED, "not decided",
     ),
     "the kernel tells nothing of the queue": (
-        planted(0.5, 1.0, accept_queue_max_metricstream=math.nan), UNDECIDED, "undecided",
+        planted(0.5, 1.0, accept_queue_max_metricstream=math.nan), NOT_DECIDED, "not decided",
     ),
 }  # fmt: skip
 
@@ -218,13 +219,13 @@ def test_room_depends_on_the_cores_that_the_server_may_use(
 ) -> None:
     server, client = used_cores
     columns = planted(0.5, 1.0, cpu_share_metricstream=server, cpu_share_naive_client=client)
-    for limits, word in ((without_room, UNDECIDED), (with_room, CLIENT)):
+    for limits, word in ((without_room, NOT_DECIDED), (with_room, CLIENT)):
         run = run_of(tmp_path / word, columns, 3, **limits)
         assert word_of(blocks_of(run, MAIN)) == word
 
 
 @pytest.mark.parametrize(
-    ("others", "blocks", "word"), [(1, 4, CLIENT), (2, 5, UNDECIDED), (0, 2, UNDECIDED)]
+    ("others", "blocks", "word"), [(1, 4, CLIENT), (2, 5, NOT_DECIDED), (0, 2, NOT_DECIDED)]
 )
 def test_a_word_needs_three_blocks_and_most_of_them(
     others: int, blocks: int, word: str, tmp_path: Path

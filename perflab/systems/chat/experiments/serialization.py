@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from perflab.analysis.verdict import no_difference
+from perflab.analysis.zones import no_difference
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan

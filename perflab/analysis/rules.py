@@ -1,0 +1,18 @@
+"""A system's own rule for claims that are no contrast: fixed before anything was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from perflab.analysis.findings import JointClaim
+from perflab.recordings import Run
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule for the published ``claims``; ``of`` applies it to a run that it ``suits``."""
+
+    claims: tuple[str, ...]
+    suits: Callable[[Run], bool]
+    of: Callable[[Run], Mapping[str, JointClaim]]

@@ -1,0 +1,33 @@
+"""The claims of a run that rules of its system judge."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from perflab import systems
+from perflab.analysis.findings import JointClaim
+from perflab.analysis.rules import Rule
+from perflab.errors import ParameterError
+from perflab.recordings import Run
+
+
+def system_of(run: Run) -> str:
+    """Return the system of a run; empty where it is not known."""
+    system = run.record.system
+    if not system:
+        with suppress(ParameterError):
+            system = systems.system_of(run.record.experiment)
+    return system
+
+
+def rules_of(system: str) -> tuple[Rule, ...]:
+    """Return the RULES that a system declares; none where it is not installed or has none."""
+    if system not in systems.systems():
+        return ()
+    return tuple(systems.declared(system, "rules", "RULES", Rule, ()))
+
+
+def claims_by_rule(run: Run) -> dict[str, JointClaim]:
+    """Return the claims of a run that rules of its system judge, by name."""
+    suiting = (rule for rule in rules_of(system_of(run)) if rule.suits(run))
+    return {name: claim for rule in suiting for name, claim in rule.of(run).items()}
