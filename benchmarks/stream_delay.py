@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import bench
-from perflab.host.files import own_folder
+from perflab.host.own_folders import own_folder
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import environments_dir

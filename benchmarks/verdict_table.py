@@ -24,7 +24,7 @@ from perflab.analysis.verdict import judge
 from perflab.load.checks.trend import to_its_end
 from perflab.paths import project_root
 from perflab.statistics.comparison import effect_of
-from perflab.statistics.families import POWER, power
+from perflab.statistics.sample_sizes import POWER, power
 from tests.support.simulations.client_time import BY_SIDE, BY_TRIAL, ClientTime
 from tests.support.simulations.client_time import held as held_by_client
 from tests.support.simulations.drift import Drift, blocks_of, held

@@ -11,7 +11,7 @@ import papermill
 import pytest
 
 from perflab.errors import NotebookFailed
-from perflab.host.files import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.sweeps import papermill_engine
 from perflab.sweeps.attempt import execute
 from perflab.sweeps.papermill_engine import HeardKernelManager

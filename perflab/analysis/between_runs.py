@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.results import Compared
-from perflab.analysis.validity import measured_responses
+from perflab.analysis.typical_values import measured_responses
 from perflab.recordings import FREE_PARAMETERS, Response, Run
 from perflab.recordings.imports.results import NONE_FAILED, doubts
 from perflab.recordings.responses import (

@@ -30,9 +30,9 @@ import numpy as np
 
 from perflab.analysis.doubts.bound_causes import UNKNOWN
 from perflab.statistics.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, Effect
-from perflab.statistics.families import (
+from perflab.statistics.families import Corrected
+from perflab.statistics.sample_sizes import (
     MOST_BLOCKS,
-    Corrected,
     blocks_for_equivalence,
     blocks_needed,
     noise_range,

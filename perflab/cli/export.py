@@ -140,7 +140,7 @@ def _verify(paths: list[Path]) -> bool:
     Without a path it checks ``figures/`` and ``docs/`` of the project.
     """
     from perflab.paths import documents_dir
-    from perflab.reports.figures import verify
+    from perflab.reports.verifying import verify
 
     root = documents_dir()
     default = [folder for folder in (root / "figures", root / "docs") if folder.exists()]

@@ -151,7 +151,7 @@ def _print_imported(run: Run) -> None:
 
 
 def _trials(run: Run) -> Table:
-    from perflab.analysis.validity import measured_responses
+    from perflab.analysis.typical_values import measured_responses
 
     trials = run.trials()
     responses = measured_responses(run)

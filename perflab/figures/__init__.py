@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from perflab.figures.canvas import LabFigure
 from perflab.figures.export import provenance, save_view
-from perflab.figures.plots.cpu import CORE_TIME, LATENCY_CPU, PROFILE
-from perflab.figures.plots.database import DATABASE_WAITS, FLUSH_COST
+from perflab.figures.plots.core_time import CORE_TIME
+from perflab.figures.plots.database_waits import DATABASE_WAITS
 from perflab.figures.plots.effects import EFFECT
-from perflab.figures.plots.latency import LATENCY_ECDF, TIME_BREAKDOWN, time_breakdown_view
+from perflab.figures.plots.flush_cost import FLUSH_COST
+from perflab.figures.plots.in_flight import IN_FLIGHT
+from perflab.figures.plots.latency_cpu import LATENCY_CPU
+from perflab.figures.plots.latency_ecdf import LATENCY_ECDF
+from perflab.figures.plots.profile import PROFILE
 from perflab.figures.plots.rates import rate_view
-from perflab.figures.plots.throughput import IN_FLIGHT, THROUGHPUT, throughput_view
+from perflab.figures.plots.throughput import THROUGHPUT, throughput_view
+from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.view import View, draw_view
 
 # The views of runs that measure requests.

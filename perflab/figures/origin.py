@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.noise import doubt
-from perflab.analysis.validity import typical_value
+from perflab.analysis.typical_values import typical_value
 from perflab.figures.theme import Look, compared_pairs, looks_of
 from perflab.recordings import Run
 from perflab.recordings.sharing import shared_parameters, without_paths

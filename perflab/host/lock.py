@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import HostBusy, UnsafePlace
-from perflab.host.files import check_own, user_name
+from perflab.host.own_folders import check_own, user_name
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path
 

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from perflab.errors import StackError
-from perflab.host.kernel_counts import AccountSampler, QueueSampler
+from perflab.host.listening_queues import QueueSampler
 from perflab.host.meters import Repeated
+from perflab.host.thread_accounts import AccountSampler
 from perflab.instruments.instrument import Instrument, Load, Observation, OfNode, Sampled
 from perflab.load.workload import Workload
 from perflab.recordings import Remark

@@ -15,8 +15,8 @@ from perflab.errors import StackError
 from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
 from perflab.recordings import Reason
 from perflab.recordings.responses import at_least_column
+from perflab.stacks.asking import exchange
 from perflab.stacks.backend import go_on
-from perflab.stacks.launching import exchange
 
 TABLE = "other_load"
 # The columns of the table: a request's place in the list, and the other generator's keys.

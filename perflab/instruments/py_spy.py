@@ -29,7 +29,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
-from perflab.host.files import temporary_folder
+from perflab.host.temporary_folders import temporary_folder
 
 _INSTALLED = re.compile(r".*/(?:site-packages|python3\.\d+)/")
 # A path outside of Python's own folders is shown by its last parts: the package and the file.

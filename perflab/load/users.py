@@ -35,7 +35,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
-from perflab.load.clients.exchange import TOO_LARGE, Exchange, Prepared
+from perflab.load.clients.body import TOO_LARGE
+from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CODES, ERRORS, Failed
 from perflab.load.clients.response import header, values
 from perflab.load.workload.request import Request

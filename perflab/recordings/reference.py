@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
-from perflab.host.files import own_folder
+from perflab.host.own_folders import own_folder
 from perflab.paths import reference_dir, state_dir
 from perflab.recordings.columns import STREAMED, TABLES
 from perflab.recordings.files import FILE, describe, sha256_of

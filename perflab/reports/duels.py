@@ -21,7 +21,8 @@ from perflab.analysis.gates.not_compared import is_compared, why_not
 from perflab.analysis.gates.thresholds import NAMES, Judged, Threshold
 from perflab.analysis.noise import RESTED
 from perflab.analysis.results import DIFFERENT, Compared, Gate
-from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
+from perflab.analysis.typical_values import typical_values
+from perflab.analysis.validity import listed_reasons, why_unmeasured
 from perflab.recordings import Run
 from perflab.reports import failures
 from perflab.reports.cells import effect_text, estimate

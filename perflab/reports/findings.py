@@ -29,7 +29,7 @@ from perflab.analysis.findings import (
     scope_words,
     sentence,
 )
-from perflab.analysis.validity import measured_responses, summary_table
+from perflab.analysis.typical_values import measured_responses, summary_table
 from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.cells import count, effect_text, measured, p_value

@@ -13,7 +13,7 @@ import pandas as pd
 from perflab.analysis.answers import answers_of
 from perflab.analysis.noise import noise_flags, noise_report
 from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
-from perflab.analysis.validity import measures, summary_table
+from perflab.analysis.typical_values import measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
 from perflab.recordings import Run

@@ -15,7 +15,7 @@ from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 
 from perflab.errors import ImageError
 from perflab.paths import project_root
-from perflab.stacks import builds
+from perflab.stacks import compiler
 from perflab.stacks.backend import NO_WORK, PROJECT, Work, patiently
 from perflab.stacks.builds import content_hash, files_of, plain
 from perflab.stacks.spec import ServiceSpec
@@ -86,7 +86,7 @@ def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
     python, program = paths.get("python", ""), paths.get("program", "")
     if not python and not spec.compile:
         return {}
-    note = f"{program}{builds.COMPILER_SUFFIX}" if spec.compile else ""
+    note = f"{program}{compiler.COMPILER_SUFFIX}" if spec.compile else ""
     try:
         printed: bytes = client.containers.run(
             tag, ["sh", "-euc", LISTING, "sh", python, note], remove=True, network_mode="none",
@@ -96,9 +96,9 @@ def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
         raise ImageError(f"the packages in image {tag} cannot be listed: {error}") from None
     lines = printed.decode(errors="replace").splitlines()
     listed = dict(line.split("=", 1) for line in lines)
-    compiler = listed.pop("compiler", "")
+    made_by = listed.pop("compiler", "")
     debian = {name: listed.pop(name) for name in list(listed) if name.startswith("debian:")}
-    return plain(listed) | debian | (builds.described(spec, compiler) if spec.compile else {})
+    return plain(listed) | debian | (compiler.described(spec, made_by) if spec.compile else {})
 
 
 def _ensure_base(client: Any, work: Work) -> None:
@@ -124,7 +124,7 @@ def _context(spec: ServiceSpec) -> IO[bytes]:
     buffer = tempfile.TemporaryFile()  # noqa: SIM115
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if spec.compile:
-            add_bytes(archive, COMPILE_SCRIPT, builds.script(spec).encode())
+            add_bytes(archive, COMPILE_SCRIPT, compiler.script(spec).encode())
         for folder, within in zip(spec.sources, ("", "common"), strict=False):
             for path in files_of(folder):
                 archive.add(path, arcname=str(within / path.relative_to(folder)))

@@ -18,12 +18,12 @@ import psutil
 
 from perflab.credentials import resolved
 from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
-from perflab.host.files import own_folder
 from perflab.host.meters import ProcessTreeMeter
+from perflab.host.own_folders import own_folder
 from perflab.host.processes import bound_to, how_it_ended
 from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
-from perflab.stacks import builds, engine, environments, listening, stack_folders
+from perflab.stacks import compiler, engine, environments, listening, stack_folders
 from perflab.stacks.backend import (
     NO_WORK,
     Backend,
@@ -204,7 +204,7 @@ class ProcessBackend:
     def prepare(self, spec: ServiceSpec, work: Work = NO_WORK) -> str:
         """Make the service's program, environment and artifacts, once per content."""
         if spec.compile:
-            builds.ensure(spec, self.compiled, work)
+            compiler.ensure(spec, self.compiled, work)
         venv = self._environment(spec)
         if environments.is_needed(spec):
             environments.ensure(spec, self.environments, work)
@@ -227,7 +227,7 @@ class ProcessBackend:
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions in the service's environment, and of its compiler."""
         packages = self._environment(spec).versions() if environments.is_needed(spec) else {}
-        return packages | (builds.versions(spec, self.compiled) if spec.compile else {})
+        return packages | (compiler.versions(spec, self.compiled) if spec.compile else {})
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds an old password."""
@@ -304,7 +304,7 @@ class ProcessBackend:
             "artifacts": self._artifacts(launch.spec),
         }
         if launch.spec.compile:
-            values["program"] = builds.program(launch.spec, self.compiled)
+            values["program"] = compiler.program(launch.spec, self.compiled)
         if part.binaries:
             values["binaries"] = self._binaries(launch.spec, part.binaries)
         return values

@@ -14,6 +14,7 @@ import psutil
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
+from perflab.stacks.asking import ask
 from perflab.stacks.backend import (
     HOST,
     Backend,
@@ -26,12 +27,13 @@ from perflab.stacks.backend import (
     hold_port,
     never,
 )
-from perflab.stacks.launching import ask, refuse_dead, start_all
 from perflab.stacks.listening import owners
 from perflab.stacks.plan import Node, Residency, StackPlan, settle
+from perflab.stacks.resets import forget, named
 from perflab.stacks.service_processes import is_alive, members
-from perflab.stacks.settings import Database, agree, forget, named
+from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service
+from perflab.stacks.starting import refuse_dead, start_all
 
 Tell = Callable[[str], None]
 SLOW_STOP_S, CLOSED_WITHIN_S = 2.0, 2.0

@@ -1,6 +1,4 @@
-"""Running services: their settings, what fills and resets them, and what a load left in them.
-
-The lab applies settings, and checks that the services report them.
+"""The settings of running services: the lab applies them, and checks what the services report.
 
 The lab's own connection to a PostgreSQL server goes straight to it and never through the link,
 which is part of what is measured.
@@ -8,17 +6,16 @@ which is part of what is measured.
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg2
 from psycopg2 import sql
 
-from perflab.errors import HookFailed, ServiceFailed, SettingRefused, StackError
-from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
-from perflab.stacks.launching import CAUSE_SEEN_WITHIN_S, ask, exchange, refuse_dead
+from perflab.errors import ServiceFailed, SettingRefused, StackError
+from perflab.stacks.asking import ask
+from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import ServiceSpec, Value, is_same
 
@@ -180,46 +177,3 @@ def refuse_difference(name: str, planned: Mapping[str, Value], shown: Mapping[st
     ]
     if different:
         raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")
-
-
-BUSY = 409
-ASK_AGAIN_S = 0.1
-SHOWN_CHARACTERS = 500
-# A service notices that a user has vanished only when its keep-alive went unanswered.
-RESET_WITHIN_S = 45.0
-
-
-def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
-    """Reset a service after the last trial, by the POST that its description names, if any.
-
-    A service that answers 409 is busy with that, and is asked again for ``RESET_WITHIN_S``. Raises
-    as :func:`named` does.
-    """
-    reset = instance.launch.spec.reset
-    if reset is None:
-        return
-    what = f"reset of node '{node}' (POST {reset.http})"
-    port, deadline = instance.launch.control_port, time.monotonic() + RESET_WITHIN_S
-    with named(what, instance):
-        while True:
-            left_s = max(ASK_AGAIN_S, deadline - time.monotonic())
-            status, text = exchange(port, "POST", reset.http, None, left_s)
-            if 200 <= status < 300:
-                return
-            if status != BUSY or time.monotonic() > deadline:
-                raise StackError(f"answered {status}: '{text.strip()[:SHOWN_CHARACTERS]}'")
-            go_on(interrupted, f"during the {what}")
-            time.sleep(ASK_AGAIN_S)
-
-
-@contextlib.contextmanager
-def named(what: str, instance: Instance) -> Iterator[None]:
-    """Raise HookFailed, with the step ``what``, where the block fails; ServiceFailed by a death."""
-    try:
-        yield
-    except StackError as error:
-        # The end of the service may be visible a little later.
-        time.sleep(CAUSE_SEEN_WITHIN_S)
-        refuse_dead({instance.launch.labels.service: instance})
-        problem = error.reason if isinstance(error, ServiceFailed) else str(error)
-        raise HookFailed(f"{what}: {problem}") from None

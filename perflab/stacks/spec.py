@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from perflab.credentials import resolved
 from perflab.errors import StackError
-from perflab.host.files import own_folder
+from perflab.host.own_folders import own_folder
 from perflab.parameters import FrozenModel, did_you_mean, unknown
 from perflab.paths import parts_of_systems, services_dir, variants_dir
 

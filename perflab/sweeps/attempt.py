@@ -19,7 +19,8 @@ from papermill.exceptions import PapermillExecutionError
 
 from perflab import credentials
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
-from perflab.host.files import remove_broken_off, replace_file, temporary
+from perflab.host.files import remove_broken_off, replace_file
+from perflab.host.temporary_folders import temporary
 from perflab.load.literals import by_reference
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root, runs_dir
 from perflab.recordings import Run, open_run

@@ -22,7 +22,7 @@ from papermill.engines import NBClientEngine, papermill_engines
 from traitlets import Unicode
 from traitlets.config import Config
 
-from perflab.host.files import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.trials.progress import PROGRESS_FILE, Event, RunBegun, Terminal, followed
 
 # So many bytes are kept of the end of a kernel's own output.

@@ -27,10 +27,11 @@ from perflab.stacks.backend import Instance
 from perflab.stacks.shared_resources import Held, held_by, in_common
 from perflab.statistics.in_words import as_share
 from perflab.trials import warming
-from perflab.trials.designs import ENDING_SHARE, GAP_SHARE, LONGEST_MS, Design
+from perflab.trials.designs import GAP_SHARE, LONGEST_MS, Design
 from perflab.trials.plan import RunPlan
 from perflab.trials.slices import services_of_each
 from perflab.trials.trial import Bench, send_beside
+from perflab.trials.turns import ENDING_SHARE
 from perflab.trials.warming import MOST_S, shortened
 
 LOOK_S, LOOK_WARMUP_S = 0.5, 0.2

@@ -45,7 +45,7 @@ from perflab.trials.duration import announced
 from perflab.trials.plan import Order, RunPlan
 from perflab.trials.progress import Event, Failed, Note, RunBegun
 from perflab.trials.session import Session, state_of
-from perflab.trials.summary import treatment_records
+from perflab.trials.treatment_records import treatment_records
 from perflab.trials.trial import Bench
 from perflab.trials.warming import FOUND
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TextIO
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from perflab.host.files import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.parameters import FrozenModel
 from perflab.recordings import Reason
 from perflab.recordings.schema import TrialState

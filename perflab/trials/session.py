@@ -22,7 +22,7 @@ from perflab.trials import summary
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.slices import measure_block
-from perflab.trials.summary import confirm
+from perflab.trials.treatment_records import confirm
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3

@@ -29,9 +29,9 @@ from perflab.stacks.backend import Instance
 from perflab.stacks.residents import Residents
 from perflab.statistics.in_words import as_share, counted
 from perflab.statistics.quantiles import MAX_MOVED_SHARE
-from perflab.trials.designs import Rounds, TurnsTaken, take_turns
+from perflab.trials.cpu_of_others import steal_ns
+from perflab.trials.designs import Rounds
 from perflab.trials.plan import Treatment
-from perflab.trials.summary import steal_ns
 from perflab.trials.trial import (
     Bench,
     TrialSoFar,
@@ -42,6 +42,7 @@ from perflab.trials.trial import (
     prepare,
     send,
 )
+from perflab.trials.turns import TurnsTaken, take_turns
 
 # By then all looks have begun, and all load workers know the start.
 AHEAD_NS = 1_000_000_000

@@ -1,111 +1,21 @@
-"""The row of a trial from its tables, CPU that others used, and guarded looks of instruments."""
+"""The row of a trial from its tables."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import inspect
-import json
-import time
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic_core import to_jsonable_python
 
-from perflab.errors import InstrumentFailed, LoadError, RunInterrupted, StackError, WrongAnswer
-from perflab.host.meters import ProcessTable, core_times
-from perflab.instruments import Instrument, Load, Look, Scene
-from perflab.instruments.instrument import kind_of
+from perflab.instruments import Load
 from perflab.instruments.kernel import used_ns
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
-from perflab.recordings import Reason, Remark, RunWriter, TreatmentRecord, trial_id
+from perflab.recordings import Remark, trial_id
 from perflab.recordings.responses import lower_end_column
-from perflab.recordings.sameness import differences
-from perflab.stacks.plan import StackPlan
-from perflab.stacks.residents import Residents
-from perflab.stacks.spec import load_service
-from perflab.trials.plan import Treatment
-
-
-def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, float]]:
-    """Return a function that gives ``idle_cpu_share`` and ``steal_share`` since this call.
-
-    1.0 is one core.
-    """
-    began_ns = time.monotonic_ns()
-    before_ns, stolen_ns = cpu_of_idle(residents, treatment), steal_ns()
-
-    def shares() -> dict[str, float]:
-        wall_ns = time.monotonic_ns() - began_ns
-        idle_ns = cpu_of_idle(residents, treatment) - before_ns
-        stolen = (steal_ns() - stolen_ns) / wall_ns
-        return {"idle_cpu_share": idle_ns / wall_ns, "steal_share": stolen}
-
-    return shares
-
-
-def cpu_of_idle(residents: Residents, name: str) -> int:
-    """Return the CPU time (ns) of the residents that a treatment does not use."""
-    table = ProcessTable()
-    total = 0
-    for instance in residents.idle(name).values():
-        with contextlib.suppress(OSError):
-            reading = instance.meter().read(table)
-            total += reading.cpu_ns if reading else 0
-    return total
-
-
-def steal_ns() -> int:
-    """Return the time (ns) that other guests of the machine have taken from its cores."""
-    return sum(times.steal_ns for times in core_times().values())
-
-
-T = TypeVar("T")
-LONGEST_TEXT = 300
-# With these errors the lab fails a trial or ends a run; an instrument may raise them, too.
-_PASSED_ON = (StackError, LoadError, WrongAnswer, RunInterrupted)
-
-
-class GuardedLook:
-    """The look of an instrument, whose own errors become :class:`InstrumentFailed`.
-
-    The error names instrument, step, exception and line. Making the look is a step, too.
-    """
-
-    def __init__(self, instrument: Instrument, scene: Scene) -> None:
-        self._kind = type(instrument)
-        self.look: Look[Any] = self.take(instrument.look, scene)
-
-    def take(self, step: Callable[..., T], *words: Scene | Load) -> T:
-        """Take a step of the look and return its result."""
-        try:
-            return step(*words)
-        except _PASSED_ON:
-            raise
-        except Exception as error:
-            module, _, name = kind_of(self._kind).partition(":")
-            text = " ".join(str(error).split())[:LONGEST_TEXT]
-            problem = ": ".join(filter(None, [type(error).__name__, text]))
-            raise InstrumentFailed(
-                f"instrument {name} ({module}) raised in {step.__name__}: {problem}"
-                + _line_in(inspect.getfile(self._kind), error)
-            ) from error
-
-
-def _line_in(file: str, error: Exception) -> str:
-    """Return the last line of the traceback that lies in the instrument's file."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename == file:
-            return f" ({Path(file).name}, line {frame.lineno}: {frame.line})"
-    return ""
-
 
 # After its last window a service still works on requests in flight.
 DRAIN_NS = 1_000_000_000
@@ -291,69 +201,3 @@ def message_table(noted: pd.DataFrame) -> pd.DataFrame:
     """Return the messages for the recording, from the rows that scripts noted."""
     names = ["worker", "user", "direction", "kind", "at_ns", "bytes"]
     return noted[names].assign(planned_ns=noted["key"])
-
-
-NAMED = ("name", "levels", "label")
-SHOWN = 5
-
-
-def treatment_records(
-    treatments: Iterable[Treatment],
-) -> tuple[list[TreatmentRecord], dict[str, Any]]:
-    """Return the treatments for the record, and the parts that they share.
-
-    Each field of a treatment is a part: its stack with all settings, its workload, its instruments.
-    """
-    parts: dict[str, Any] = {}
-    records = [
-        TreatmentRecord(
-            name=item.name,
-            levels=dict(item.levels),
-            label=item.label,
-            parts={name: shared(value, parts) for name, value in _whole(item).items()},
-        )
-        for item in treatments
-    ]
-    return records, parts
-
-
-def shared(value: Any, parts: dict[str, Any]) -> str:
-    """Put a value into ``parts`` unless it is there, and return its key."""
-    plain = to_jsonable_python(value)
-    text = json.dumps(plain, sort_keys=True)
-    key = hashlib.sha256(text.encode()).hexdigest()[:16]
-    parts.setdefault(key, plain)
-    return key
-
-
-def _whole(treatment: Treatment) -> dict[str, Any]:
-    words = treatment.model_dump(mode="json", exclude=set(NAMED), exclude_none=True)
-    return {**words, "stack": resolved(treatment.stack)}
-
-
-def resolved(stack: StackPlan) -> dict[str, Any]:
-    """Return a stack as plain data, with the default of every setting that it leaves open."""
-    words = stack.model_dump(mode="json")
-    for node, named in zip(stack.nodes, words["nodes"], strict=True):
-        named["settings"] = load_service(node.service).resolve(node.settings)
-    return words
-
-
-def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> list[Reason]:
-    """Record the settings that a treatment's services report; return a reason if they changed.
-
-    ``reported`` has the settings by node, from the treatment's latest trial.
-    """
-    recorded = writer.record.reported_by(treatment)
-    if recorded is None:
-        parts = dict(writer.record.parts)
-        key = shared(reported, parts)
-        writer.update(parts=parts, reported={**writer.record.reported, treatment: key})
-        return []
-    changed = list(map(str, differences(recorded, to_jsonable_python(reported))))
-    if not changed:
-        return []
-    more = [f"and {len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
-    listed = ", ".join([*changed[:SHOWN], *more])
-    text = f"services report other settings than those in the run's record: {listed}"
-    return [Reason(code="stack.settings", text=text)]

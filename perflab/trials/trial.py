@@ -31,8 +31,10 @@ from perflab.stacks.backend import HOST, Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.statistics.in_words import as_share
 from perflab.trials import summary
+from perflab.trials.cpu_of_others import others_cpu
+from perflab.trials.guarded_look import GuardedLook
 from perflab.trials.plan import Treatment
-from perflab.trials.summary import GuardedLook, OnTime, others_cpu
+from perflab.trials.summary import OnTime
 
 MAX_IDLE_CPU_SHARE = 0.01
 # A dead service answers nothing: requests in flight need not wait for their timeout.

@@ -11,7 +11,7 @@ import pytest
 
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import sentence
-from perflab.analysis.validity import typical_values
+from perflab.analysis.typical_values import typical_values
 from perflab.recordings import Run
 from perflab.recordings.responses import at_most_column, client_column, lower_end_column
 from tests.support.simulations.client_time import (

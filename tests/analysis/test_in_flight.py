@@ -9,20 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perflab.analysis.commit_waits import NO_WAIT, has_waits, wait_shares
 from perflab.analysis.users_elsewhere import (
     CLIENT,
     CONNECTION,
     ELSEWHERE,
     LAW,
-    NO_WAIT,
     SERVER,
     WINDOWS,
     counts_between,
     fixed_users,
-    has_waits,
     in_flight,
     in_flight_varies,
-    wait_shares,
 )
 from perflab.recordings import Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS

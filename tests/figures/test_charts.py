@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+from perflab.figures.charts.axes import log_axis
 from perflab.figures.charts.layers import draw_points
-from perflab.figures.charts.rows import log_axis
 from perflab.figures.origin import page_of
 from perflab.figures.plots.throughput import BEYOND, draw_throughput, throughput_table
 from perflab.figures.theme import Look

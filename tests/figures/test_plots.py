@@ -16,11 +16,11 @@ import perflab
 from perflab.analysis.profiles import function_shares
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
 from perflab.figures.origin import typical_rows
-from perflab.figures.plots import latency
-from perflab.figures.plots.cpu import SHOWN
-from perflab.figures.plots.latency import time_breakdown_view
+from perflab.figures.plots import time_breakdown
+from perflab.figures.plots.profile import SHOWN
 from perflab.figures.plots.rates import rate_table
 from perflab.figures.plots.throughput import throughput_view
+from perflab.figures.plots.time_breakdown import time_breakdown_view
 from perflab.figures.theme import luminance
 from perflab.figures.view import OTHER_LOAD, SAME_LOAD
 from perflab.recordings import Run
@@ -95,7 +95,7 @@ def lines_of(figure: Figure, gid: str) -> list[Line2D]:
 
 @pytest.mark.parametrize("times", [0.5, 4.0])
 def test_published_values_are_drawn_inside_the_axes_and_on_no_word(normal, times) -> None:
-    whole = TIME_BREAKDOWN.table(normal).query("part == @latency.WHOLE")
+    whole = TIME_BREAKDOWN.table(normal).query("part == @time_breakdown.WHOLE")
 
     def published(_run: Run, _response: str) -> pd.DataFrame:
         value = whole["mean_ms"] * times
@@ -192,21 +192,23 @@ def test_an_empty_figure_says_in_a_sentence_why(case, words, request) -> None:
 
 
 def test_parts_that_may_lie_side_by_side_differ_in_greyscale() -> None:
-    known = {part: luminance(color) for part, color in latency.COLORS.items()}
+    known = {part: luminance(color) for part, color in time_breakdown.COLORS.items()}
     assert all(abs(a - b) > 0.05 for a, b in combinations(known.values(), 2))
-    phases = [luminance(color) for color in latency.OF_PHASES]
-    ends = [known["queue and other"], *phases, known[latency.REST]]
+    phases = [luminance(color) for color in time_breakdown.OF_PHASES]
+    ends = [known["queue and other"], *phases, known[time_breakdown.REST]]
     assert all(abs(a - b) > 0.12 for a, b in pairwise([*ends[:-1], *phases[:1]]))
     assert all(abs(value - ends[-1]) > 0.05 for value in phases)
 
 
 def test_a_breakdown_has_six_parts_and_the_others_together(normal) -> None:
     table = TIME_BREAKDOWN.table(normal)
-    drawn = latency._with_few_parts(table)
-    parts = [part for part in drawn["part"].unique() if part not in (latency.WHOLE, "published")]
-    assert len(parts) == latency.MOST_PARTS + 1
-    assert latency.OTHERS in all_words(picture(TIME_BREAKDOWN, normal))
-    sums = [rows[rows["part"] != latency.WHOLE]["mean_ms"].sum() for rows in (table, drawn)]
+    drawn = time_breakdown._with_few_parts(table)
+    parts = [
+        part for part in drawn["part"].unique() if part not in (time_breakdown.WHOLE, "published")
+    ]
+    assert len(parts) == time_breakdown.MOST_PARTS + 1
+    assert time_breakdown.OTHERS in all_words(picture(TIME_BREAKDOWN, normal))
+    sums = [rows[rows["part"] != time_breakdown.WHOLE]["mean_ms"].sum() for rows in (table, drawn)]
     assert sums[0] == pytest.approx(sums[1])
 
 

@@ -15,8 +15,9 @@ from perflab.figures import View, save_view
 from perflab.figures.export import stamped, table_digest, unstamped
 from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.reports.figures import NOT_HERE, save_all, verify, views_of
+from perflab.reports.figures import save_all, views_of
 from perflab.reports.regions import filled
+from perflab.reports.verifying import NOT_HERE, verify
 from tests.figures.conftest import VIEWS
 
 REBUILD = """

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from perflab.host import meters
-from perflab.host.kernel_counts import QueueSampler, ServiceAccount, account_of, accounts_of
+from perflab.host.listening_queues import QueueSampler
 from perflab.host.meters import CgroupMeter, ProcessTable
+from perflab.host.thread_accounts import ServiceAccount, account_of, accounts_of
 
 BACKLOG = 2
 

@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import UnsafePlace
-from perflab.host.files import (
-    check_own,
-    own_folder,
-    remove_broken_off,
-    replace_file,
-    whole_folder,
-    write_file,
-)
+from perflab.host.files import remove_broken_off, replace_file, whole_folder, write_file
+from perflab.host.own_folders import check_own, own_folder
 
 
 def plain(path: Path) -> str:

@@ -24,8 +24,9 @@ from perflab.host.shortages import class_of, told
 from perflab.load.clients.connection import kind_of
 from perflab.load.clients.outcome import ERRORS
 from perflab.paths import project_root
+from perflab.stacks.asking import answers
 from perflab.stacks.backend import hold_port
-from perflab.stacks.launching import answers, wait_healthy
+from perflab.stacks.starting import wait_healthy
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 from perflab.instruments.requests import chunk_columns
 from perflab.load.checks.chunk_times import ChunkTimes, remarks, times_of_chunks
 from perflab.load.checks.selfcheck import check
-from perflab.load.records.columns import CHUNK_ROW, CHUNKS_FILE, NOTHING
+from perflab.load.records.chunk_rows import CHUNK_ROW, CHUNKS_FILE, NOTHING
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary
 from perflab.load.summary_table import table

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.checks.failures import causes, in_words, on_kept_connections
+from perflab.load.checks.failure_reasons import on_kept_connections
+from perflab.load.checks.failures import causes, in_words
+from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.checks.selfcheck import SelfCheck, check
-from perflab.load.checks.trend import MachineCounts
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.record import merged
 from perflab.load.records.result import LoadResult

@@ -14,7 +14,7 @@ from perflab.instruments.requests import stop_columns
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.records import columns
-from perflab.load.records.looks import FailureStop, mark
+from perflab.load.records.failure_stop import FailureStop, mark
 from perflab.load.records.record import failure_stop_of
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary

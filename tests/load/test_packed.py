@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from perflab.errors import WrongAnswer
 from perflab.load import once
 from perflab.load.clients import encodings
+from perflab.load.clients.body import BodyRules
 from perflab.load.clients.encodings import in_order, unpacked
-from perflab.load.clients.exchange import BodyRules
 from perflab.load.clients.response import ResponseReader
 from perflab.load.summary_table import table
 from perflab.load.workload import Burst, Request, Workload

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import LoadError, ParameterError
-from perflab.host.files import OWNER, remove_abandoned, temporary_folder
+from perflab.host.temporary_folders import OWNER, remove_abandoned, temporary_folder
 from perflab.load.records import record as place_module
 from perflab.load.records.record import folder_problems, place
 from perflab.load.workload import Burst, Request, Workload
@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be_made_is_reported_in_a_sentence() -> None:
 
 
 OWNING = """
-from perflab.host.files import temporary_folder
+from perflab.host.temporary_folders import temporary_folder
 print(temporary_folder("load"), flush=True)
 import time; time.sleep(60)
 """

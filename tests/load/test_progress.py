@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.load.records import record
-from perflab.load.records.progress import ArrivalPoints
+from perflab.load.records.arrival_points import ArrivalPoints
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables

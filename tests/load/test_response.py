@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from perflab.load.clients import exchange as body
 from perflab.load.clients import response
-from perflab.load.clients.exchange import Body, BodyRules
+from perflab.load.clients.body import Body, BodyRules
 from perflab.load.clients.response import (
     BadResponse,
     ResponseReader,

@@ -19,7 +19,8 @@ from perflab.instruments.requests import Requests
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.times import times_of
 from perflab.load.checks.trend import CLIENT_TIME
-from perflab.load.records.looks import TICK_MS, TICK_NS, Looks, LoopProbe
+from perflab.load.records.looks import Looks
+from perflab.load.records.loop_probe import TICK_MS, TICK_NS, LoopProbe
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings.responses import CLIENT_LATE, client_column

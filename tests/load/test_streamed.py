@@ -15,13 +15,8 @@ from pydantic import ValidationError
 
 from perflab.errors import ParameterError
 from perflab.load.clients import streams
-from perflab.load.clients.streams import (
-    LONGEST_EVENT_BYTES,
-    JsonLines,
-    ServerSentEvents,
-    Streamed,
-    Streaming,
-)
+from perflab.load.clients.stream_formats import LONGEST_EVENT_BYTES, JsonLines, ServerSentEvents
+from perflab.load.clients.streams import Streamed, Streaming
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Request
 from tests.load.hostile import ClientReport, Part, Script, on_uvloop, play

@@ -12,11 +12,11 @@ from rich.cells import cell_len
 
 from perflab.cli.load import Status, status_of
 from perflab.host.kernel_counts import COUNTERS, tcp_counts
+from perflab.load.checks.machine_counts import remarks_on_tcp
 from perflab.load.checks.selfcheck import check
 from perflab.load.checks.stalls import received
-from perflab.load.checks.trend import remarks_on_tcp
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
-from perflab.load.records.looks import FailureStop
+from perflab.load.records.failure_stop import FailureStop
 from perflab.load.report import percentiles_ms, summary
 from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from perflab.errors import ResumeRefused
 from perflab.recordings import RunRecord, check_same, check_services
-from perflab.trials.summary import shared
+from perflab.trials.treatment_records import shared
 from tests.support.synthetic import write_run
 
 STACK = {

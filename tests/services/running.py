@@ -20,9 +20,9 @@ import psycopg2
 from perflab.errors import StackError
 from perflab.paths import open_dir, services_dir
 from perflab.stacks import environments
+from perflab.stacks.asking import answers
 from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
-from perflab.stacks.launching import answers
 from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
 from perflab.stacks.spec import ServiceSpec, load_service
 from tests.stacks.asking import Answer, call, wait_until

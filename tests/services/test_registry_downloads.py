@@ -24,7 +24,7 @@ from registering import (
 )
 from running import Service, call, quiet_port, wait_until
 
-from perflab.stacks.launching import answers
+from perflab.stacks.asking import answers
 
 pytestmark = pytest.mark.slow
 # Once a model's first bytes have passed, nothing more does.

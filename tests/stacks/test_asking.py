@@ -11,7 +11,7 @@ import pytest
 
 from perflab.errors import SettingRefused
 from perflab.paths import project_root
-from perflab.stacks import launching
+from perflab.stacks import asking
 from perflab.stacks.plan import Node
 from perflab.stacks.settings import reported
 from perflab.stacks.spec import ServiceSpec, is_same, unchecked
@@ -32,9 +32,9 @@ def test_the_labs_requests_to_services_go_to_no_proxy(monkeypatch: pytest.Monkey
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        importlib.reload(launching)  # As if the lab had started in this environment.
-        assert launching.ask(port, "/settings") == {"who": "service"}
-        assert launching.answers(port, "/health")
+        importlib.reload(asking)  # As if the lab had started in this environment.
+        assert asking.ask(port, "/settings") == {"who": "service"}
+        assert asking.answers(port, "/health")
     assert paths == ["/settings", "/health"]
 
 
@@ -44,7 +44,7 @@ def test_only_one_module_of_the_lab_opens_addresses() -> None:
         for path in (project_root() / "perflab").rglob("*.py")
         if re.search(r"urlopen|urlretrieve|build_opener|install_opener", path.read_text())
     ]
-    assert users == ["launching.py"]
+    assert users == ["asking.py"]
 
 
 SETTINGS = {

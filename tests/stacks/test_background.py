@@ -18,7 +18,7 @@ from perflab.host.meters import ProcessTable
 from perflab.host.placing import placement
 from perflab.paths import services_dir
 from perflab.stacks import cleanup, process_backend, residents, service_processes
-from perflab.stacks.launching import answers
+from perflab.stacks.asking import answers
 from perflab.stacks.listening import owners
 from perflab.stacks.process_backend import ProcessInstance, choose
 from perflab.stacks.residents import Residents

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
-from perflab.stacks import builds
+from perflab.stacks import compiler
 from perflab.stacks.backend import Work
 from perflab.stacks.builds import content_hash, files_of
 from perflab.stacks.process_backend import ProcessBackend
@@ -43,7 +43,7 @@ def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
 def word_of(specimen: ServiceSpec, root: Path, lines: list[str] | None = None) -> str:
     """Compile the service unless that is done, and return its output."""
     tell = (lines if lines is not None else []).append
-    program = builds.ensure(specimen, root, Work(tell))
+    program = compiler.ensure(specimen, root, Work(tell))
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -69,15 +69,15 @@ def test_a_service_is_compiled_once_and_again_when_a_source_a_header_or_a_flag_c
 def test_another_compiler_makes_another_program_and_is_recorded_with_its_flags(
     specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    first = builds.program(specimen, root)
+    first = compiler.program(specimen, root)
     other = tmp_path / "other"
     other.write_text('#!/bin/sh\n[ "$2" = --version ] && echo other 1.0 || exec c++ "$@"\n')
     other.chmod(0o755)
     monkeypatch.setenv("CXX", f"{other} -DMORE")
-    assert builds.program(specimen, root) != first
+    assert compiler.program(specimen, root) != first
     assert word_of(specimen, root) == "first"
     versions = {"compiler": "other 1.0", "compiler flags": "-Wall -O1"}
-    assert builds.versions(specimen, root) == versions, "and no Python, which it has not"
+    assert compiler.versions(specimen, root) == versions, "and no Python, which it has not"
 
 
 def test_a_failing_compiler_shows_its_own_last_lines_and_leaves_nothing(
@@ -102,19 +102,19 @@ def test_without_a_working_compiler_the_error_names_the_ways_out(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CXX", chosen)
-    monkeypatch.setattr(builds, "WHEEL", "no_such_package")
+    monkeypatch.setattr(compiler, "WHEEL", "no_such_package")
     with pytest.raises(BackendUnavailable, match=message):
-        builds.find_compiler()
+        compiler.find_compiler()
 
 
 def test_an_image_is_compiled_by_the_same_command(specimen: ServiceSpec, tmp_path: Path) -> None:
     script = tmp_path / "compile.sh"
-    script.write_text(builds.script(specimen))
+    script.write_text(compiler.script(specimen))
     output = tmp_path / "out it is"
     subprocess.run(["sh", script, output], cwd=specimen.folder, check=True)
     assert subprocess.run([output], capture_output=True, text=True).stdout == "first\n"
     note = (tmp_path / "out it is.compiler").read_text()
-    assert builds.described(specimen, note)["compiler"].startswith(("c++", "g++", "clang"))
+    assert compiler.described(specimen, note)["compiler"].startswith(("c++", "g++", "clang"))
 
 
 def test_what_dockerignore_leaves_out_is_no_part_of_a_users_image(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from perflab.errors import RunInterrupted, ServiceFailed, StackError
 from perflab.stacks import backend, stack_folders
 from perflab.stacks.backend import HOST, Labels, Launch, hold_port
 from perflab.stacks.hints import with_hints
-from perflab.stacks.launching import wait_healthy
 from perflab.stacks.process_backend import ProcessInstance
 from perflab.stacks.spec import load_service
+from perflab.stacks.starting import wait_healthy
 
 NOBODYS = 1  # a port on which nothing listens
 

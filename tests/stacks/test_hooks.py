@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
-from perflab.stacks import cleanup, settings
+from perflab.stacks import cleanup, resets, settings
 from perflab.stacks.plan import Node, Seed, StackPlan
 from perflab.stacks.residents import Residents
 from tests.stacks.asking import residents_of, started
@@ -85,7 +85,7 @@ def forget(*answers: tuple[int, str], interrupted: str = "", ended: str = "") ->
         launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
         words = {"exit_reason": lambda: ended, "log": lambda: "its log"}
         instance: Any = SimpleNamespace(launch=launch, **words)
-        settings.forget("web", instance, lambda: interrupted)
+        resets.forget("web", instance, lambda: interrupted)
     return paths
 
 
@@ -95,7 +95,7 @@ def test_a_busy_service_is_asked_again_until_the_time_is_up(
     assert forget((409, "busy"), (409, "busy"), (204, "")) == ["/reset"] * 3
     with pytest.raises(RunInterrupted, match=r"during the reset of node 'web'.*: enough"):
         forget((409, "still busy"), interrupted="enough")
-    monkeypatch.setattr(settings, "RESET_WITHIN_S", 0.4)
+    monkeypatch.setattr(resets, "RESET_WITHIN_S", 0.4)
     with pytest.raises(HookFailed, match=r"answered 409: 'still busy'"):
         forget((409, "still busy"))
 

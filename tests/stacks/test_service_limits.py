@@ -13,7 +13,7 @@ from perflab.errors import BackendUnavailable
 from perflab.host.meters import GROUPS, folder_of, groups_of
 from perflab.host.placing import placement
 from perflab.stacks import cleanup
-from perflab.stacks.launching import answers
+from perflab.stacks.asking import answers
 from perflab.stacks.plan import LEAST_CPUS, Node, StackPlan
 from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from perflab.statistics.families import (
+from perflab.statistics.sample_sizes import (
     blocks_for_equivalence,
     blocks_needed,
     equivalence_power,

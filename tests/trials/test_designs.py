@@ -18,7 +18,7 @@ from perflab.instruments import STANDARD, Requests
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.load.workload.windows import COUNTED, END, instants_of
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from perflab.trials.designs import Design, Rounds, TurnsTaken, take_turns
+from perflab.trials.designs import Design, Rounds
 from perflab.trials.plan import RunPlan, Treatment, obstacles
 from perflab.trials.slices import (
     failed_in_pause,
@@ -28,6 +28,7 @@ from perflab.trials.slices import (
     turn_table,
 )
 from perflab.trials.summary import identity_columns
+from perflab.trials.turns import TurnsTaken, take_turns
 from tests.load.planted import BEGIN_NS
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
 

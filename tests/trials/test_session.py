@@ -21,7 +21,7 @@ from perflab.systems import names
 from perflab.trials.conductor import new_record
 from perflab.trials.designs import Design
 from perflab.trials.progress import Note, TrialBegun, TrialDone
-from perflab.trials.summary import treatment_records
+from perflab.trials.treatment_records import treatment_records
 from perflab.trials.trial import TrialTables
 from tests.systems.planned import plan_of
 from tests.trials.fakes import BACKEND, REQUESTS, Residents, Told, plan

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from perflab.trials.designs import Rounds, take_turns
+from perflab.trials.designs import Rounds
+from perflab.trials.turns import take_turns
 from tests.support.children import child
 
 pytestmark = pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflab.figures.charts.axes import Axis
 from perflab.figures.charts.layers import (
     TRIAL,
     Bands,
@@ -16,7 +17,8 @@ from perflab.figures.charts.layers import (
     Typical,
 )
 from perflab.figures.charts.planes import Plane, Planes
-from perflab.figures.charts.rows import Axis, Bars, RowChart, Stack
+from perflab.figures.charts.rows import RowChart
+from perflab.figures.charts.stacks import Bars, Stack
 
 __all__ = [
     "TRIAL", "Axis", "Bands", "Bars", "Intervals", "Layer", "Lines", "Marks", "Plane", "Planes",

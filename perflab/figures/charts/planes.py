@@ -11,8 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, room_in
+from perflab.figures.charts.axes import Axis
 from perflab.figures.charts.layers import Layer, highest_of
-from perflab.figures.charts.rows import Axis, Words
+from perflab.figures.charts.rows import Words
 from perflab.figures.origin import Page
 from perflab.figures.theme import MUTED, tick_label
 

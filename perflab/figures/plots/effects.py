@@ -24,7 +24,7 @@ from perflab.figures.canvas import (
     only_grid,
     page_canvas,
 )
-from perflab.figures.charts.rows import log_axis
+from perflab.figures.charts.axes import log_axis
 from perflab.figures.origin import Page
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.validity import typical_value
+from perflab.analysis.typical_values import typical_value
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points
 from perflab.figures.origin import TYPICAL, Page, estimate_row, trials_shown

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from perflab.load.checks.load_remarks import QUIET_S, of_client_time
 from perflab.load.checks.times import Times, known, of_rows, short_delays_ms, shown
-from perflab.load.checks.trend import QUIET_S, of_client_time
 from perflab.load.clients.outcome import CENSORED_CODES, MEASURE
-from perflab.load.records.columns import NOTHING, chunk_rows
+from perflab.load.records.chunk_rows import NOTHING, chunk_rows
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.recordings.schema import Remark

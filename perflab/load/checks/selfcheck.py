@@ -31,11 +31,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from perflab.load.checks import failures, stalls, trend
+from perflab.load.checks import failure_reasons, failures, load_remarks, stalls
 from perflab.load.checks.times import Times, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.records.columns import INSTANTS
-from perflab.load.records.looks import TICK_MS
+from perflab.load.records.loop_probe import TICK_MS
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop
 from perflab.load.workload.windows import time_before
@@ -124,7 +124,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         steal_share=result.steal_share,
         censored=len(response.elapsed),
     )
-    reasons = [*failures.reasons(result, workload, causes), *_record_reasons(result)]
+    reasons = [*failure_reasons.reasons(result, workload, causes), *_record_reasons(result)]
     # A client whose requests are refused is busy with sending again: that is not its fault.
     if refused <= MOSTLY * measured:
         if only_waits(workload, result):
@@ -134,10 +134,10 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         reasons += _cpu_reasons(judgement, isinstance(workload.arrivals, ClosedLoop))
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
-        *failures.remarks(result, workload, causes),
-        *trend.of_load(result),
-        *trend.of_numbers(response, response_trend(result)),
-        *(failures.on_kept_connections(result, workload) if causes else ()),
+        *failure_reasons.remarks(result, workload, causes),
+        *load_remarks.of_load(result),
+        *load_remarks.of_numbers(response, response_trend(result)),
+        *(failure_reasons.on_kept_connections(result, workload) if causes else ()),
     )
     return replace(judgement, reasons=tuple(reasons), warnings=warnings)
 

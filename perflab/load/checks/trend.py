@@ -1,80 +1,17 @@
-"""How numbers move over a load, what the machine counted meanwhile, and remarks on both."""
+"""How numbers move over a load: from its begin to its end, by a robust line through its windows."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from perflab.host.kernel_counts import tcp_counts
-from perflab.host.meters import core_times
-from perflab.host.shortages import few_files
-from perflab.load.checks.times import Number, Times
-from perflab.load.clients.client import DEFAULT_CONNECTIONS, SPARE_FILES
-from perflab.load.clients.outcome import CODES
 from perflab.load.records.columns import ROW
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import time_before
-from perflab.recordings.columns import TCP_COUNTERS
-from perflab.recordings.schema import Remark
-from perflab.statistics.in_words import as_share, to_safe_side
 
-# The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); the kernel's timer may be
-# one tick early, which is at most 10 ms.
-FIRST_RETRANSMISSION_NS = 980_000_000
-
-
-@dataclass(frozen=True)
-class MachineCounts:
-    """The counters at one instant.
-
-    ``steal_ns`` is the time that other guests of the machine took from the client's cores.
-    """
-
-    cores: tuple[int, ...]
-    at_ns: int
-    steal_ns: int
-    kernel: Mapping[str, int]
-
-    @classmethod
-    def now(cls, cores: tuple[int, ...]) -> MachineCounts:
-        """Read the counters."""
-        times = core_times()
-        stolen_ns = sum(times[core].steal_ns for core in set(cores) if core in times)
-        return cls(cores, time.monotonic_ns(), stolen_ns, tcp_counts())
-
-    def until(self, later: MachineCounts) -> tuple[float, dict[str, int]]:
-        """Return the stolen share of the cores' time, and the kernel's TCP counts by column."""
-        wall_ns = (later.at_ns - self.at_ns) * len(set(self.cores))
-        known = self.kernel.keys() & later.kernel.keys()
-        counts = {name: later.kernel[name] - self.kernel[name] for name in sorted(known)}
-        return (later.steal_ns - self.steal_ns) / max(1, wall_ns), counts
-
-
-def remarks_on_tcp(result: LoadResult) -> list[Remark]:
-    """Return a remark on the kernel's TCP counts during a load, if there are any."""
-    counts = [
-        f"{result.kernel[name]} {words}"
-        for name, words in TCP_COUNTERS.items()
-        if result.kernel.get(name)
-    ]
-    if not counts:
-        return []
-    waited = sum(
-        int((rows["connect_ns"] >= FIRST_RETRANSMISSION_NS).sum()) for rows in result.chunks()
-    )
-    text = (
-        f"the kernel counted {', '.join(counts)} during the load, for the whole network namespace; "
-        f"{waited} connections of this load waited 1 s or longer, until their SYN was sent again"
-    )
-    return [Remark(code="host.tcp", text=text)]
-
-
-# Log ratios of a load's end to its begin: from the first on a clear trend is told, from the second
-# on it refuses an open loop, whose queue then grows for as long as the load lasts.
 MAX_TREND = math.log(1.1)
 GROSS_TREND = math.log(1.5)
 OF_LOAD = "load.trend"
@@ -214,97 +151,3 @@ def _but_the_last(rows: np.ndarray) -> np.ndarray:
     latest_first = rows[np.argsort(rows["planned_ns"], kind="stable")[::-1]]
     _, lasts = np.unique(latest_first["user"], return_index=True)
     return np.delete(latest_first, lasts)
-
-
-# Shares of the client cores' time that others took, from which on they are told.
-NOTED_STEAL, NOTED_RUN_DELAY = 0.01, 0.25
-QUIET_S = 5.0
-
-
-def _of_sockets(sockets: np.ndarray) -> dict[str, str]:
-    """Return what is to be said of WebSockets that got nothing any more, or whose end is open."""
-    last_s, over_s, is_answered = sockets.T
-    is_quiet, is_open = over_s - last_s > QUIET_S, is_answered == 0
-    texts = {}
-    if is_quiet.any():
-        count = f"{is_quiet.sum()} of {len(sockets)} WebSockets"
-        text = f"{count} got no message for over {QUIET_S:g} s"
-        since_s = float(np.median(last_s[is_quiet]))
-        texts["load.quiet"] = f"{text} at their end, half of them since second {since_s:.1f}"
-    if is_open.any():
-        text = f"the server did not answer the end of {is_open.sum()} of {len(sockets)} WebSockets"
-        texts["load.unanswered"] = text
-    return texts
-
-
-def of_load(result: LoadResult) -> list[Remark]:
-    """Return the remarks on a load that are not about its times."""
-    texts = {}
-    if result.stopped:
-        text = f"the load was ended early: {result.stopped}"
-        if result.failure_stop is not None:
-            text += "; times and throughput cover the requests that ended before"
-        texts["load.stopped"] = text
-    if result.capped:
-        text = f"{result.capped} requests waited for a free connection, or over HTTP/2 until the"
-        few = few_files(DEFAULT_CONNECTIONS + SPARE_FILES)
-        text += " server took more at a time; see connection wait"
-        texts["load.capped"] = "; ".join(filter(None, [text, few]))
-    if result.resent:
-        text = f"{result.resent} requests were sent again: the server ended their connection, or"
-        texts["load.resent"] = f"{text} refused them, before it began them"
-    texts |= _of_sockets(result.sockets)
-    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
-    if aborted:
-        text = f"{aborted} requests were still under way at the end and given up"
-        texts["load.aborted"] = text
-    unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
-    if unsent and result.stopped:
-        text = f"{unsent} requests still waited for a connection and were given up"
-        texts["load.given_up"] = text
-    if result.steal_share > NOTED_STEAL:
-        text = (
-            f"other guests of the machine took {as_share(result.steal_share)} of the client's cores"
-        )
-        texts["host.steal"] = text
-    if result.run_delay_share > NOTED_RUN_DELAY:
-        text = f"the client was ready but had no core for {as_share(result.run_delay_share)}"
-        text += " of the time: another program runs on its cores"
-        texts["generator.run_delay"] = text
-    remarks = [Remark(code=code, text=text) for code, text in texts.items()]
-    return [*remarks, *remarks_on_tcp(result)]
-
-
-def of_numbers(response: Times, trend: Trend) -> list[Remark]:
-    """Return remarks on response times that are bounds, drift, or hold too much client time."""
-    numbers = {name: number for name, number in response.numbers().items() if name != "max"}
-    bounds = [
-        f"{name} >= {to_safe_side(number.at_least, 'at least'):.10g} ms"
-        for name, number in numbers.items()
-        if not np.isnan(number.at_least)
-    ]
-    remarks = []
-    if trend.too_large:
-        remarks.append(Remark(code=OF_LOAD, text=f"{trend}; a longer load would have others"))
-    if bounds:
-        lost = {"were cut off before their end": response.elapsed, "failed": response.failed}
-        counts = [f"{len(of)} requests {what}" for what, of in lost.items() if len(of)]
-        waited = "requests waited while their service was paused for others to have their turn"
-        text = f"{' and '.join(counts or [waited])}, so these numbers are bounds: "
-        text += ", ".join(bounds)
-        remarks.append(Remark(code="load.censored", text=text))
-    return [*remarks, *of_client_time(numbers)]
-
-
-def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
-    """Return a remark on times of which too much may be the client's own."""
-    parts = [
-        f"up to {number.client_ms:.2g} ms of {name} {number.value:.3g} ms"
-        for name, number in numbers.items()
-        if number.is_the_clients and not np.isnan(number.value)
-    ]
-    if not parts:
-        return []
-    text = f"more than a tenth of these times may be the client's own: {', '.join(parts)}"
-    text += "; they are marked ~, and compared with and without it"
-    return [Remark(code=CLIENT_TIME, side="client", text=text)]

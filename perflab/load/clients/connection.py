@@ -14,13 +14,14 @@ import time
 from typing import TYPE_CHECKING
 
 from perflab.host.shortages import class_of
+from perflab.load.clients.body import size_in_words
 from perflab.load.clients.encodings import count
-from perflab.load.clients.exchange import Exchange, size_in_words
+from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.kept_answers import NAME_BITS, ONE_IN
 from perflab.load.clients.outcome import CODES, ERRORS, MEASURE
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.clients.targets import Origin
-from perflab.load.records.progress import ArrivalPoints
+from perflab.load.records.arrival_points import ArrivalPoints
 
 if TYPE_CHECKING:
     from perflab.load.clients.client import LeanClient

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perflab.load.clients.exchange import Body
+    from perflab.load.clients.body import Body
 
 # Only what comes out of so many bytes is held at a time, and it may not be more than the second. Of
 # so many bytes deflate makes 4 MiB at most and zstandard 128 MiB; brotli knows no bound of its own.

@@ -15,8 +15,9 @@ from itertools import cycle
 from typing import Any, ClassVar
 
 from perflab.host.shortages import class_of
+from perflab.load.clients.body import Body, size_in_words
 from perflab.load.clients.encodings import Packed, Unpacker, count, in_order
-from perflab.load.clients.exchange import Body, Exchange, size_in_words
+from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.kept_answers import AnswerKeeper
 from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, Failed, FirstErrors
 from perflab.load.clients.response import LONG_BYTES, parse_server_timing

@@ -10,8 +10,8 @@ from typing import Any
 
 import httptools
 
+from perflab.load.clients.body import Body, BodyRules
 from perflab.load.clients.encodings import Unpacker, encoding_of
-from perflab.load.clients.exchange import Body, BodyRules
 from perflab.load.clients.outcome import Failed
 
 MAX_HEAD_BYTES = 64 * 1024

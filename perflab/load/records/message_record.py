@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perflab.load.records.columns import words
-from perflab.load.records.progress import Spool, rows_in
+from perflab.load.records.spool import Spool, rows_in
 
 if TYPE_CHECKING:
     import pandas as pd

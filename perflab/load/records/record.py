@@ -23,11 +23,14 @@ import pyarrow.parquet as pq
 
 from perflab.credentials import masked
 from perflab.errors import LoadError, ParameterError
-from perflab.host.files import OWNER, replace_file, temporary_folder, whole_file
-from perflab.load.checks.trend import MachineCounts
+from perflab.host.files import replace_file, whole_file
+from perflab.host.temporary_folders import OWNER, temporary_folder
+from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.clients.encodings import Packed
 from perflab.load.records.columns import PHASE, frame, phase_names
-from perflab.load.records.looks import FailureStop, Looks, grown_ns, mark
+from perflab.load.records.failure_stop import FailureStop, mark
+from perflab.load.records.looks import Looks
+from perflab.load.records.loop_probe import grown_ns
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
 from perflab.load.workload.schedule import active, planned_count

@@ -21,10 +21,12 @@ import pandas as pd
 
 from perflab.load.clients.encodings import Packed
 from perflab.load.clients.outcome import CODES, MEASURE, WARMUP
-from perflab.load.records.columns import ROW, chunks, frame, rows
-from perflab.load.records.looks import FailureStop, Looks
+from perflab.load.records.arrival_points import progress
+from perflab.load.records.chunk_rows import chunks
+from perflab.load.records.columns import ROW, frame, rows
+from perflab.load.records.failure_stop import FailureStop
+from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import messages
-from perflab.load.records.progress import progress
 from perflab.load.workload.windows import COUNTED, END, Cycles, window_of
 
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import LoadError
-from perflab.host.files import temporary_folder
 from perflab.host.processes import bound_to, give_way, how_it_ended
-from perflab.load.checks.trend import MachineCounts
+from perflab.host.temporary_folders import temporary_folder
+from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.columns import rows_since
-from perflab.load.records.looks import is_failure
+from perflab.load.records.failure_stop import is_failure
 from perflab.load.records.record import RAW_ROWS, merged
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.workload import StopRules, Workload

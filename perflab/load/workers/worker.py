@@ -30,7 +30,7 @@ from perflab.load.clients.kept_answers import AnswerKeeper
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.columns import Recorder
-from perflab.load.records.looks import CpuLog, LoopProbe
+from perflab.load.records.loop_probe import CpuLog, LoopProbe
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
 from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import ClosedLoop, Scripted

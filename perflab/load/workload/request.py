@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Base64Bytes, BeforeValidator, Field, field_validator, model_validator
 
 from perflab.credentials import resolved
-from perflab.load.clients.streams import Format, Streaming, check_marker
+from perflab.load.clients.stream_formats import Format
+from perflab.load.clients.streams import Streaming, check_marker
 from perflab.parameters import FrozenModel
 
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"

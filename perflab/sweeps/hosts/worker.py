@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ClusterError, PerflabError
-from perflab.host.files import temporary
+from perflab.host.temporary_folders import temporary
 from perflab.load.clients.targets import is_loopback
 from perflab.paths import figures_dir, runs_dir
 from perflab.sweeps.attempt import carry_out, resume_parameters

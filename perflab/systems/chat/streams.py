@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.load.checks.load_remarks import of_client_time
 from perflab.load.checks.selfcheck import MAX_CLIENT_CPU
 from perflab.load.checks.stalls import Sending
 from perflab.load.checks.times import Number
-from perflab.load.checks.trend import of_client_time
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import WIRE
 from perflab.recordings import Reason, Remark, Side

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.validity import typical_values
+from perflab.analysis.typical_values import typical_values
 from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points, Rules
 from perflab.figures.origin import Page, trials_shown

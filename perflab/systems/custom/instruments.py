@@ -29,8 +29,8 @@ from perflab.recordings.responses import (
     requests_column,
     resolution_column,
 )
+from perflab.stacks.asking import OPENER
 from perflab.stacks.backend import HOST
-from perflab.stacks.launching import OPENER
 from perflab.trials.summary import cpu_per_success, memory_growth
 
 CPU, MEMORY = "service_cpu_us_per_request", "service_memory_bytes"

@@ -35,13 +35,13 @@ import numpy as np
 import pandas as pd
 
 from perflab import systems
+from perflab.analysis.commit_waits import active_counts, waits_for_flush
 from perflab.analysis.core_accounts import service_cores
 from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.results import AgainstStudy, Verdict
 from perflab.analysis.starts import effect_of_run
-from perflab.analysis.users_elsewhere import active_counts, waits_for_flush
 from perflab.analysis.verdict import Limit, judge, without_effect
 from perflab.errors import PerflabError
 from perflab.recordings import Contrast, Response, Run, published_value

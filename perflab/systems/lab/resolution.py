@@ -15,7 +15,7 @@ from perflab.analysis.starts import effect_of_run
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
 from perflab.statistics.comparison import effect_of
-from perflab.statistics.families import power
+from perflab.statistics.sample_sizes import power
 from perflab.statistics.two_samples import Rate
 from perflab.trials.experiment import RunParameters
 

@@ -11,7 +11,7 @@ from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_CPU, LATENCY_ECDF, TIME_B
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, RowChart, Typical
 from perflab.figures.origin import Page, trials_shown, typical_rows
-from perflab.figures.plots.latency import POOLED, curves
+from perflab.figures.plots.latency_ecdf import POOLED, curves
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run

@@ -16,7 +16,7 @@ from perflab.host.meters import Repeated
 from perflab.instruments import Instrument, Load, Observation
 from perflab.instruments.instrument import Sampled
 from perflab.recordings.responses import at_least_column
-from perflab.stacks.launching import exchange
+from perflab.stacks.asking import exchange
 
 # A column of the table, and the key of its number in the service's answer.
 COUNTED: Mapping[str, str] = {

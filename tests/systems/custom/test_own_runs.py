@@ -18,7 +18,7 @@ from perflab.paths import project_root, services_dir, state_dir
 from perflab.reports.duels import other_answers
 from perflab.reports.methods import method
 from perflab.stacks import cleanup
-from perflab.stacks.launching import answers
+from perflab.stacks.asking import answers
 from tests.stacks.asking import wait_until
 from tests.systems.custom.test_variants import git, two_revisions
 

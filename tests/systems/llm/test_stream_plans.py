@@ -11,7 +11,7 @@ import pytest
 
 from perflab.errors import ParameterError
 from perflab.load.checks.failures import AroundStop, Part
-from perflab.load.records.looks import FailureStop
+from perflab.load.records.failure_stop import FailureStop
 from perflab.load.workload import ClosedLoop
 from perflab.systems.llm.stacks import request
 from perflab.systems.llm.stream_cost import begun_columns

@@ -38,7 +38,7 @@ from perflab.systems.metricstream.rules import (
 )
 from perflab.systems.metricstream.rungs import BEFORE, OF_THE_LAB, PHASES
 from perflab.trials.plan import Treatment
-from perflab.trials.summary import resolved
+from perflab.trials.treatment_records import resolved
 from tests.figures.shown import check_texts
 from tests.golden.recordings import write_recording
 from tests.load.planted import load_result

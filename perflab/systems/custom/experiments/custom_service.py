@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab import credentials
-from perflab.host.files import own_folder
+from perflab.host.own_folders import own_folder
 from perflab.instruments import STANDARD
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark

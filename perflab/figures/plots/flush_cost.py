@@ -1,67 +1,15 @@
-"""Database figures: where commits wait, and the cost of a disk flush over the run."""
+"""The cost of a disk flush over a run, and the commits of each trial."""
 
 from __future__ import annotations
-
-from collections.abc import Hashable
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.users_elsewhere import NO_WAIT, has_waits, wait_shares
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Bars, Marks, Plane, Planes, Points, RowChart
+from perflab.figures.charts import Axis, Marks, Plane, Planes, Points
 from perflab.figures.origin import Page
-from perflab.figures.theme import FAINT, PALETTE, in_order, looks_of
 from perflab.figures.view import View
 from perflab.recordings import Run
-
-WAITS_TITLE = "where commits wait, in the database"
-# Bars of more events would be too thin to see.
-SHOWN = 5
-TICKS = {0.25 * n: f"{25 * n}%" for n in range(5)}
-
-
-def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw, per treatment, a bar for each of the events with the largest shares."""
-    events = _events(table)
-    colors = {name: FAINT if name == NO_WAIT else PALETTE[n] for n, name in enumerate(events)}
-    chart = RowChart(
-        WAITS_TITLE,
-        "Share of the samples of active backends, by wait event, mean over valid trials with its"
-        " 95% t interval. The look is a backend too: on a core that they share, no other can be"
-        " seen running while it looks. Without a wait event is also who makes the pause of"
-        " commit_delay.",
-        layers=(Bars(colors, "{:.0%}".format, by="event", missing="never seen"),),
-        panels={"": Axis("share of active backends", ends=(0, 1.3), ticks=TICKS)},
-        value="share",
-        row_in=max(0.5, 0.19 * len(events) + 0.14),
-        said=_words_beside,
-        nothing="no active backend",
-    )
-    return chart.draw(table, page)
-
-
-def _events(table: pd.DataFrame) -> list[str]:
-    """Return the events with the largest shares in any treatment; ``NO_WAIT`` is last."""
-    most = table.groupby("event")["share"].max().sort_values(ascending=False)
-    waits = [str(name) for name in most.index if name != NO_WAIT][:SHOWN]
-    return [*waits, *([NO_WAIT] if NO_WAIT in most.index else [])]
-
-
-def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
-    firsts = table.drop_duplicates("treatment").to_dict("records")
-    return {
-        row["treatment"]: f"n = {row['trials']:g} trials\n{row['samples']:,.0f} samples\n"
-        f"{row['backends']:.2f} at a time"
-        for row in firsts
-    }
-
-
-DATABASE_WAITS = View(
-    "database_waits", WAITS_TITLE, lambda run: in_order(wait_shares(run), looks_of(run.record)),
-    draw_database_waits, suits=has_waits,
-)  # fmt: skip
-
 
 FLUSH_TITLE = "cost of a disk flush over the run, and the commits of the trials"
 FLUSH, MIDDLE, COMMIT = "flush", "median flush", "median commit"

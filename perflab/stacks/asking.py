@@ -1,0 +1,80 @@
+"""Speaks HTTP with residents, past the environment's proxies."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any
+
+from perflab.errors import MachineShort, StackError
+from perflab.host.shortages import told
+from perflab.stacks.backend import HOST
+from perflab.stacks.spec import Value
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Returns a redirect as the answer: following it could lead to another host."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+ANSWER_BYTES = 16 * 1024 * 1024
+
+
+def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
+    """Tell whether a GET is answered with 200, or with ``any_status`` below 500.
+
+    Raises MachineShort where it cannot be asked.
+    """
+    try:
+        status, _ = exchange(port, "GET", path, None, timeout_s)
+    except MachineShort:
+        raise
+    except StackError:
+        return False
+    return status < 500 if any_status else status == 200
+
+
+def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
+    """GET, or PUT when a body is given, and return the JSON object that comes back.
+
+    Raises StackError where there is no answer, no success, or no JSON object.
+    """
+    status, text = exchange(port, "GET" if body is None else "PUT", path, body, 10.0)
+    where = f"http://{HOST}:{port}{path}"
+    if not 200 <= status < 300:
+        raise StackError(f"{where}: HTTP Error {status}: {text[:500]}")
+    try:
+        return dict(json.loads(text or "{}"))
+    except (ValueError, TypeError):
+        raise StackError(f"{where} did not answer with a JSON object: {text[:500]}") from None
+
+
+def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
+    """Send one request and return status and text, of errors too; ``body`` None sends no JSON.
+
+    Raises StackError where nobody answers in time.
+    """
+    request = urllib.request.Request(
+        f"http://{HOST}:{port}{path}",
+        data=None if body is None else json.dumps(body).encode(),
+        method=method,
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with OPENER.open(request, timeout=timeout_s) as answer:
+            return int(answer.status), answer.read(ANSWER_BYTES).decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(ANSWER_BYTES).decode(errors="replace")
+    except (OSError, ValueError, HTTPException) as error:
+        if shortage := told(error):
+            raise MachineShort(
+                f"{method} http://{HOST}:{port}{path} not sent: {shortage}"
+            ) from None
+        raise StackError(f"http://{HOST}:{port}{path}: {error}") from None

@@ -1,0 +1,43 @@
+"""The CPU taken beside a treatment: by idle services, and by other guests of the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from perflab.host.meters import ProcessTable, core_times
+from perflab.stacks.residents import Residents
+
+
+def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, float]]:
+    """Return a function that gives ``idle_cpu_share`` and ``steal_share`` since this call.
+
+    1.0 is one core.
+    """
+    began_ns = time.monotonic_ns()
+    before_ns, stolen_ns = cpu_of_idle(residents, treatment), steal_ns()
+
+    def shares() -> dict[str, float]:
+        wall_ns = time.monotonic_ns() - began_ns
+        idle_ns = cpu_of_idle(residents, treatment) - before_ns
+        stolen = (steal_ns() - stolen_ns) / wall_ns
+        return {"idle_cpu_share": idle_ns / wall_ns, "steal_share": stolen}
+
+    return shares
+
+
+def cpu_of_idle(residents: Residents, name: str) -> int:
+    """Return the CPU time (ns) of the residents that a treatment does not use."""
+    table = ProcessTable()
+    total = 0
+    for instance in residents.idle(name).values():
+        with contextlib.suppress(OSError):
+            reading = instance.meter().read(table)
+            total += reading.cpu_ns if reading else 0
+    return total
+
+
+def steal_ns() -> int:
+    """Return the time (ns) that other guests of the machine have taken from its cores."""
+    return sum(times.steal_ns for times in core_times().values())
