@@ -10,7 +10,8 @@ import pytest
 
 import perflab
 from perflab import systems
-from perflab.cli import compare, duel_status, export, load, sweep
+from perflab.cli import compare, duel_status, export, sweep
+from perflab.cli.load_status import Status
 from perflab.paths import project_root
 from perflab.recordings import Run
 
@@ -24,7 +25,7 @@ STATUSES = {
         duel_status.NOT_SLOWER, duel_status.SLOWER, duel_status.SKIPPED, duel_status.LAB_FAILED,
     },
     "perflab export --verify": {export.STALE},
-    "perflab load": {load.Status.INVALID, load.Status.ALL_FAILED, load.Status.MISSED},
+    "perflab load": {Status.INVALID, Status.ALL_FAILED, Status.MISSED},
     "perflab sweep": {sweep.SOME_FAILED, sweep.TIME_WAS_UP},
 }  # fmt: skip
 

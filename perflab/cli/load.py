@@ -6,21 +6,20 @@ import inspect
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
-from enum import IntEnum
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from perflab.cli.load_search import search_capacity, search_problems
+from perflab.cli.load_status import Status, status_of
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
     from perflab.load.options import LoadOptions
-    from perflab.load.records.result import LoadResult
     from perflab.load.workers.generator import Progress
-    from perflab.load.workload import Workload
 
 SENDING, OUTPUT, ENDING = "Sending", "Output", "Ending"
 OF_THE_COMMAND: tuple[tuple[str, Any, str, str, str], ...] = (
@@ -124,11 +123,11 @@ def _load(
     if workers < 0:
         problems.append(f"--workers {workers} is negative")
     if find_capacity:
-        problems += _search_problems(options, workload, {"--out": out})
+        problems += search_problems(options, workload, {"--out": out})
     if problems:
         raise ParameterError("perflab load", problems)
     if find_capacity:
-        _search(workload, options, workers, wait, as_json)
+        search_capacity(workload, options, workers, wait, as_json)
         return
     show = Live()
     with once.interruptible() as look:
@@ -146,32 +145,6 @@ def _load(
         print(f"perflab: {sent.unwritten}", file=sys.stderr)
         raise typer.Exit(Status.ERROR)
     raise typer.Exit(status_of(sent.shown))
-
-
-class Status(IntEnum):
-    """The exit statuses; 99 is that of k6 for a missed threshold, and typer uses 2."""
-
-    GOOD = 0
-    ERROR = 1
-    INVALID = 3
-    ALL_FAILED = 4
-    MISSED = 99
-    INTERRUPTED = 130
-
-
-def status_of(shown: Mapping[str, Any]) -> Status:
-    """Return the exit status for a summary (see ``report.summary``)."""
-    from perflab.load.once import INTERRUPTION
-
-    held = [objective["held"] for objective in shown["objectives"]]
-    if shown["stopped"] == INTERRUPTION:
-        return Status.INTERRUPTED
-    if shown["requests"] and shown["errors"] == shown["requests"]:
-        return Status.ALL_FAILED
-    # An objective that cannot be judged is not shown to hold.
-    if not shown["valid"] or (None in held and False not in held):
-        return Status.INVALID
-    return Status.MISSED if False in held or "stop" in shown else Status.GOOD
 
 
 class Live:
@@ -202,94 +175,3 @@ class Live:
         """Remove the line from the terminal."""
         if self._terminal:
             sys.stderr.write("\r\x1b[K")
-
-
-DEFAULT_PROBE_S = 3.0
-# What each step of a search shows: latency against the load.
-STEP_TIMES = ("p50", "p95", "p99")
-HIGHEST_RATE = 200_000.0
-HIGHEST_USERS = 20_000
-
-
-def _search_problems(
-    options: LoadOptions, workload: Workload, outputs: Mapping[str, str]
-) -> list[str]:
-    """Return the options that a search lacks, and those that it cannot use."""
-    from perflab.statistics.quantiles import OF_LOADS
-
-    known = ", ".join(f"p{share:g}" for share in OF_LOADS)
-    texts = [
-        f"--find-capacity judges {known}, not p{objective.percentile:g}"
-        for objective in workload.objectives
-        if objective.percentile not in OF_LOADS
-    ]
-    if not options.objectives:
-        texts.append("--find-capacity needs an --objective, like 'p99<100ms'")
-    if not (options.users or options.rate):
-        texts.append("--find-capacity needs --users or --rate to begin with")
-    unused = {**outputs, "--script": options.script, "--requests": options.requests}
-    return texts + [
-        f"{flag} does not go with --find-capacity, which sends many loads"
-        for flag, value in unused.items()
-        if value
-    ]
-
-
-def _search(
-    workload: Workload, options: LoadOptions, workers: int, wait: float, as_json: bool
-) -> None:
-    """Search the highest level, print every probe, and print the limit."""
-    from perflab.load import capacity, once
-    from perflab.load.records.record import place
-
-    length_s = options.duration_s or DEFAULT_PROBE_S
-    by_users = options.users > 0
-    what = "users" if by_users else "requests/s"
-    print(f"each number of {what} is tried twice, and again if that disagrees", file=sys.stderr)
-
-    with (
-        place(None, workload) as here,
-        once.interruptible() as look,
-        once.ready(workers, wait, look) as generator,
-    ):
-
-        def send(load: Workload) -> LoadResult:
-            result = generator.run(
-                load, options.url, check=look, allowed=options.allow_targets, folder=here.raw
-            )
-            if result.stopped:
-                result.discard()
-                raise KeyboardInterrupt
-            return result
-
-        def probe(level: float) -> capacity.Probe:
-            result = capacity.probed(
-                send, workload, level, length_s, options.warmup_s or 0.2 * length_s
-            )
-            state = "; ".join(map(str, result.faults or result.unclear or result.missed)) or "held"
-            times = result.shown["response_time_ms"]
-            known = [f"{name} {times[name]:.4g}" for name in STEP_TIMES if times[name] is not None]
-            shown = f"  {', '.join(known)} ms" if known else ""
-            print(f"{level:12.5g}{shown}  {state}", file=sys.stderr, flush=True)
-            return result
-
-        highest = HIGHEST_USERS if by_users else HIGHEST_RATE
-        limit = capacity.search(probe, options.users or options.rate, highest, whole=by_users)
-    if as_json:
-        shown = {"low": limit.low, "high": limit.high, "limit": limit.limit}
-        probes = [
-            {
-                "level": item.level,
-                "missed": item.missed,
-                "faults": [reason.model_dump() for reason in item.faults],
-                "unclear": [reason.model_dump() for reason in item.unclear],
-                **item.shown,
-            }
-            for item in limit.probes
-        ]
-        print(json.dumps({**shown, "sentence": limit.sentence, "probes": probes}))
-    else:
-        print(f"capacity in {what}: {limit.sentence}")
-    if not limit.low:
-        # No level held, because of the client or because every level missed the objective.
-        raise typer.Exit(Status.MISSED if limit.limit == "server" else Status.INVALID)

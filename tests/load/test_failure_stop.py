@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.cli.load import Status, status_of
+from perflab.cli.load_status import Status, status_of
 from perflab.instruments.requests import stop_columns
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.outcome import AFTER_STOP, CODES, MEASURE, WARMUP

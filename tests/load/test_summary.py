@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from perflab.cli.load import Status, status_of
+from perflab.cli.load_status import Status, status_of
 from perflab.host.kernel_counts import COUNTERS, tcp_counts
 from perflab.load.checks.machine_counts import remarks_on_tcp
 from perflab.load.checks.selfcheck import check

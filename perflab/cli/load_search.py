@@ -1,0 +1,107 @@
+"""The search of ``perflab load --find-capacity``: each step it takes, and the limit it finds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import typer
+
+from perflab.cli.load_status import Status
+
+if TYPE_CHECKING:
+    from perflab.load.options import LoadOptions
+    from perflab.load.records.result import LoadResult
+    from perflab.load.workload import Workload
+
+DEFAULT_PROBE_S = 3.0
+# What each step of a search shows: latency against the load.
+STEP_TIMES = ("p50", "p95", "p99")
+HIGHEST_RATE = 200_000.0
+HIGHEST_USERS = 20_000
+
+
+def search_problems(
+    options: LoadOptions, workload: Workload, outputs: Mapping[str, str]
+) -> list[str]:
+    """Return the options that a search lacks, and those that it cannot use."""
+    from perflab.statistics.quantiles import OF_LOADS
+
+    known = ", ".join(f"p{share:g}" for share in OF_LOADS)
+    texts = [
+        f"--find-capacity judges {known}, not p{objective.percentile:g}"
+        for objective in workload.objectives
+        if objective.percentile not in OF_LOADS
+    ]
+    if not options.objectives:
+        texts.append("--find-capacity needs an --objective, like 'p99<100ms'")
+    if not (options.users or options.rate):
+        texts.append("--find-capacity needs --users or --rate to begin with")
+    unused = {**outputs, "--script": options.script, "--requests": options.requests}
+    return texts + [
+        f"{flag} does not go with --find-capacity, which sends many loads"
+        for flag, value in unused.items()
+        if value
+    ]
+
+
+def search_capacity(
+    workload: Workload, options: LoadOptions, workers: int, wait: float, as_json: bool
+) -> None:
+    """Search the highest level, print every probe, and print the limit."""
+    from perflab.load import capacity, once
+    from perflab.load.records.record import place
+
+    length_s = options.duration_s or DEFAULT_PROBE_S
+    by_users = options.users > 0
+    what = "users" if by_users else "requests/s"
+    print(f"each number of {what} is tried twice, and again if that disagrees", file=sys.stderr)
+
+    with (
+        place(None, workload) as here,
+        once.interruptible() as look,
+        once.ready(workers, wait, look) as generator,
+    ):
+
+        def send(load: Workload) -> LoadResult:
+            result = generator.run(
+                load, options.url, check=look, allowed=options.allow_targets, folder=here.raw
+            )
+            if result.stopped:
+                result.discard()
+                raise KeyboardInterrupt
+            return result
+
+        def probe(level: float) -> capacity.Probe:
+            result = capacity.probed(
+                send, workload, level, length_s, options.warmup_s or 0.2 * length_s
+            )
+            state = "; ".join(map(str, result.faults or result.unclear or result.missed)) or "held"
+            times = result.shown["response_time_ms"]
+            known = [f"{name} {times[name]:.4g}" for name in STEP_TIMES if times[name] is not None]
+            shown = f"  {', '.join(known)} ms" if known else ""
+            print(f"{level:12.5g}{shown}  {state}", file=sys.stderr, flush=True)
+            return result
+
+        highest = HIGHEST_USERS if by_users else HIGHEST_RATE
+        limit = capacity.search(probe, options.users or options.rate, highest, whole=by_users)
+    if as_json:
+        shown = {"low": limit.low, "high": limit.high, "limit": limit.limit}
+        probes = [
+            {
+                "level": item.level,
+                "missed": item.missed,
+                "faults": [reason.model_dump() for reason in item.faults],
+                "unclear": [reason.model_dump() for reason in item.unclear],
+                **item.shown,
+            }
+            for item in limit.probes
+        ]
+        print(json.dumps({**shown, "sentence": limit.sentence, "probes": probes}))
+    else:
+        print(f"capacity in {what}: {limit.sentence}")
+    if not limit.low:
+        # No level held, because of the client or because every level missed the objective.
+        raise typer.Exit(Status.MISSED if limit.limit == "server" else Status.INVALID)
