@@ -1,4 +1,4 @@
-"""How often a duel with default options is right, wrong or undecided, on services of users' kinds.
+"""How often a duel with default options is right, wrong or not decided, on services of users' kinds.
 
 Flask under gunicorn, datasette, a Node server, a Go server, nginx before the Go server, and a Java
 server, which must warm up, meet copies of themselves: equal ones, copies that compute 5% and 10%
@@ -45,6 +45,7 @@ KINDS = {EQUAL: (0.0, False), "computes 5%": (0.05, False), "computes 10%": (0.1
          "waits 10%": (0.10, True)}  # fmt: skip
 WAITS_MS = 10
 WITHIN = 0.05
+NOT_DECIDED = "not decided"
 BESIDE = "import time\nwhile True:\n" + (
     "    end = time.thread_time() + 0.02\n    while time.thread_time() < end: pass\n"
     "    time.sleep(0.08)"
@@ -213,17 +214,17 @@ def extra_of(place: Path, command: str, path: str, burn_ms: float) -> float:
 
 
 def judged(finding: Finding, kind: str) -> str:
-    """Return whether a duel was right, wrong or undecided about the mean response time."""
+    """Return whether a duel was right, wrong or not decided about the mean response time."""
     effect, decision = finding.effect, finding.decision
     if effect is None or decision is None or effect.bound:
-        return "undecided"
+        return NOT_DECIDED
     if kind == EQUAL:
         is_within = effect.narrow_low > 1 / (1 + WITHIN) and effect.narrow_high < 1 + WITHIN
         if decision.kind is Kind.DIFFERENT and not is_within:
             return "wrong"
-        return "right" if is_within else "undecided"
+        return "right" if is_within else NOT_DECIDED
     if decision.kind is Kind.UNDECIDED:
-        return "undecided"
+        return NOT_DECIDED
     is_slower = decision.kind is Kind.DIFFERENT and effect.estimate > 1
     return "right" if is_slower else "wrong"
 
@@ -267,7 +268,7 @@ def summary(rows: pd.DataFrame) -> list[Mapping[str, object]]:
             "copies": kind,
             **{
                 was: Rate(int((of_kind["was"] == was).sum()), len(of_kind)).text()
-                for was in ("right", "wrong", "undecided")
+                for was in ("right", "wrong", NOT_DECIDED)
             },
             "ratio": f"{of_kind['ratio'].median():.3f}",
             "minutes": f"{of_kind['minutes'].mean():.1f}",

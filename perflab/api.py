@@ -169,7 +169,7 @@ def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
 
     ``study`` limits the rows, and ``backend`` (docker or process) the runs whose verdicts count.
     ``answer`` limits the rows to a kind of answer (``contrast``, ``not comparable``...) or an
-    outcome (``judged``, ``not measured yet``...).
+    outcome (``judged``, ``not measured``...).
     """
     from perflab.reports.ledger import ledger, narrowed, shown_ledger
 

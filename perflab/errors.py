@@ -14,7 +14,7 @@ from perflab.credentials import masked
 # What packages that may not be installed belong to.
 EXTRAS = {
     **dict.fromkeys(("ipykernel", "jupyter_client", "nbformat", "papermill", "yaml"), "lab"),
-    **dict.fromkeys(("msgpack", "msgspec", "picows"), "chat"),
+    **dict.fromkeys(("msgpack", "msgspec", "picows"), "studies"),
 }
 
 

@@ -70,7 +70,7 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
     call(perflab, "new", "experiment", "checkout", cwd=here, **state)
     assert "checkout" in call(perflab, "experiments", cwd=here)
     for words, package, extra in (
-        (["lab"], "papermill", "lab"), (["run", "chat_ladder"], "msgpack", "chat"),
+        (["lab"], "papermill", "lab"), (["run", "chat_ladder"], "msgpack", "studies"),
     ):  # fmt: skip
         way_out = rf"{package} is not installed: pip install 'perflab\[{extra}\]'"
         with pytest.raises(AssertionError, match=way_out):

@@ -136,14 +136,15 @@ def _told(word: str, findings: Sequence[Finding]) -> str:
 def _word(finding: Finding) -> str:
     """Return the answer to a claim in a word or two."""
     contrast, verdict = finding.contrast, finding.verdict
-    if claims_size(contrast) or not is_published(contrast) or finding.effect is None:
+    has_question = is_published(contrast) or bool(finding.limit)
+    if claims_size(contrast) or not has_question:
         return str(verdict)
     return _yes_or_no(finding) or str(verdict)
 
 
 def _word_of_question(finding: Finding) -> str:
     """Return the answer to a question: yes or no, and how the effect is beside a published one."""
-    verdict, word = finding.verdict, "" if finding.effect is None else _yes_or_no(finding)
+    verdict, word = finding.verdict, _yes_or_no(finding)
     if word == YES and claims_size(finding.contrast):
         is_open = verdict.result is AgainstStudy.IN_DIRECTION
         return word if is_open else f"{word}, {verdict}"

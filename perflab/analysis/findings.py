@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from perflab.analysis.decision import Kind
 from perflab.analysis.effect_words import refused_words
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.results import OPEN, AgainstStudy, Compared, Verdict
+from perflab.analysis.results import OPEN, AgainstStudy, Compared, Result, Verdict
 from perflab.analysis.zones import claims_size, is_published
 from perflab.recordings import Contrast, Run
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import at_least, at_most, capitalized, counted, number
 
-# One part with such a result gives it to the claim, the first of them before the others.
-OF_ONE_PART = (
-    AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT, AgainstStudy.NOT_TESTABLE,
-    AgainstStudy.NOT_MEASURED, AgainstStudy.NOT_DECIDED, AgainstStudy.LESS, AgainstStudy.MORE,
-    AgainstStudy.IN_DIRECTION,
+# The result of one part of a claim is that of the claim, the first of these before the others.
+OF_ONE_PART: tuple[Result, ...] = (
+    AgainstStudy.NOT_TESTABLE, AgainstStudy.NOT_MEASURED, Compared.NOT_COMPARED,
+    AgainstStudy.NOT_DECIDED, Compared.NOT_DECIDED, AgainstStudy.LESS, AgainstStudy.MORE,
+    AgainstStudy.IN_DIRECTION, AgainstStudy.AS_PUBLISHED,
+    Compared.WORSE, Compared.BETTER, Compared.MORE, Compared.LESS, Compared.SAME,
 )  # fmt: skip
 
 
@@ -174,13 +175,22 @@ def joined(findings: Sequence[Finding]) -> JointClaim:
     """
     if len(findings) == 1:
         return JointClaim(tuple(findings), findings[0].verdict)
-    results = {finding.verdict.result for finding in findings}
+    results = [finding.verdict.result for finding in findings]
+    refuted = (finding.verdict.result for finding in findings if is_refuted(finding))
     why = "; ".join(
         f"{finding.contrast.name}: {finding.verdict}, {finding.verdict.reason}"
         for finding in findings
     )
-    result = next((item for item in OF_ONE_PART if item in results), AgainstStudy.AS_PUBLISHED)
+    result = next(refuted, None) or next(item for item in OF_ONE_PART if item in results)
     return JointClaim(tuple(findings), Verdict(result, why))
+
+
+def is_refuted(finding: Finding) -> bool:
+    """Return whether an effect contradicts what is claimed, whatever its size."""
+    result = finding.verdict.result
+    if finding.contrast.published_direction == "none":
+        return result is AgainstStudy.MORE
+    return result in (AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT)
 
 
 def undecided_contrasts(run: Run) -> tuple[str, ...]:

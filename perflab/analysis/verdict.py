@@ -255,6 +255,8 @@ def _beside(effect: Effect, contrast: Contrast, place: Place) -> AgainstStudy:
     if contrast.published_direction == "none" or published is None:
         return AgainstStudy.MORE
     nothing = nothing_on(contrast)
+    if published == nothing:
+        return AgainstStudy.MORE
     if (place == "above") == (published > nothing):
         return AgainstStudy.MORE
     is_beyond = effect.high < nothing if published > nothing else effect.low > nothing

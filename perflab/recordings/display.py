@@ -29,7 +29,7 @@ class Shown:
 
     ``text`` has the text of every cell, which may have several lines. The columns in ``right`` are
     aligned right. ``heading`` stands above the table, ``notes`` stand below. ``marks`` are colours
-    (CSS) of a bar before a cell, by the first line of its text; ``links`` are addresses relative to
+    (CSS) of a bar before a cell, by the first line of its text up to a bracket; ``links`` are addresses relative to
     the notebook, by the whole text.
     """
 
@@ -89,7 +89,7 @@ class Shown:
             style = style.replace("white-space: normal", "white-space: nowrap")
         elif longest >= LONG:
             style += LONG_WIDTH
-        if color := self.marks.get(text.partition("\n")[0]):
+        if color := self.marks.get(text.partition("\n")[0].partition(" (")[0]):
             style += f"border-left: 5px solid {color};"
         shown = escaped(text)
         if address := self.links.get(text):

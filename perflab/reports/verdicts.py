@@ -35,7 +35,7 @@ from perflab.statistics.in_words import MISSING, counted, signed
 RIGHT = frozenset({"n", "p", "trials"})
 
 
-# Green is for a claim whose size was reproduced too; the words stand beside every colour.
+# Green is for a claim whose size is as published, too; the words stand beside every colour.
 GREY, PLAIN, RED, GREEN = "#8c8c8c", "transparent", "#d6453d", "#2e9e5b"
 LOOKS = {
     **dict.fromkeys((*AgainstStudy, *Compared), GREY),

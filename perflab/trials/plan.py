@@ -266,7 +266,8 @@ def _instruments(plan: RunPlan) -> Iterator[str]:
 
 def _scripts(plan: RunPlan) -> Iterator[str]:
     loads = (treatment.workload.arrivals for treatment in plan.treatments)
-    for script in {load.script for load in loads if isinstance(load, Scripted)}:
+    scripts = {(load.script, load.monitor) for load in loads if isinstance(load, Scripted)}
+    for script in {name for pair in scripts for name in pair if name}:
         try:
             find(script)
         except ParameterError as error:

@@ -86,11 +86,11 @@ def test_three_slower_runs_are_worse_in_throughput_and_latency(sides: Sides) -> 
 def test_one_run_each_may_differ_but_is_never_worse(sides: Sides) -> None:
     a, b = sides
     comparison = compare_runs(a[:1], b[:1])
-    assert set(comparison.table["verdict"]) == {"differs, one run each"}
+    assert set(comparison.table["verdict"]) == {"not decided: differs by trials, one run each"}
     assert comparison.worse(1.0).empty
     assert any("from run to run" in note for note in comparison.notes)
     more = compare_runs(a, b[:1])
-    assert set(more.table["verdict"]) == {"differs, 3 against 1 run"}
+    assert set(more.table["verdict"]) == {"not decided: differs by trials, 3 against 1 run"}
 
 
 def told(runs: list[Run], monkeypatch: pytest.MonkeyPatch, values: float, step: float = 0) -> None:

@@ -116,9 +116,7 @@ def test_a_run_and_the_ledger_begin_with_the_answer_and_end_with_where_the_rest_
     counted = perflab(tmp_path, "claims")[0].splitlines()
     assert len(counted) <= 40
     assert "chat" in counted[1]
-    assert any(
-        line.startswith("Not measured yet, ") and ": perflab run" in line for line in counted
-    )
+    assert any(line.startswith("Not measured, ") and ": perflab run" in line for line in counted)
     assert counted[-1].endswith("perflab claims --study NAME, or --answer judged")
 
 

@@ -109,7 +109,7 @@ def test_the_lab_depends_on_what_it_imports_and_on_nothing_of_its_specimens() ->
     extras = project["optional-dependencies"]
     asked = [
         *project["dependencies"],
-        *chain(*(extras[name] for name in ("chat", "cluster", "documents", "lab"))),
+        *chain(*(extras[name] for name in ("cluster", "documents", "lab", "studies"))),
     ]
     named = {Requirement(text).name for text in asked}
     assert imported() - BROUGHT == named - STARTED - BOUNDED

@@ -7,7 +7,7 @@ estimate alone would fail half of the changes whose true effect is exactly the b
 Each bound alone is crossed by chance in up to 2.5% of comparisons. Over all bounds of a gate, for
 all pairs of variants, Holm's method keeps the chance that any is crossed below 5%. A gate asks for
 one side alone, so its p-values are one-sided. Too few blocks could cross no bound, whatever they
-show (:mod:`perflab.analysis.gates.gate_blocks`): what they leave undecided is not judged.
+show (:mod:`perflab.analysis.gates.gate_blocks`): what they do not decide is not judged.
 """
 
 from __future__ import annotations

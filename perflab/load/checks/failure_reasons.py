@@ -33,7 +33,7 @@ def failed(causes: Sequence[Cause]) -> int:
 
 
 def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:
-    """Return the reasons against a load's numbers, given its :func:`failure_causes.causes`."""
+    """Return the reasons against a load's numbers, given its :func:`failures.causes`."""
     measured = len(result.measured(lambda rows: rows["error"]))
     problems = _missing(result, workload, failed(causes))
     if not measured and not len(result.messages):

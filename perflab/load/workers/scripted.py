@@ -29,6 +29,7 @@ from perflab.paths import make_importable
 if TYPE_CHECKING:
     from perflab.load.clients.websocket import OnClosed, OnMessage, WebSocket
 
+OF_USERS = "perflab_script_"
 STOP_TIMEOUT_S = 5.0
 # The summary has a row for each name.
 MOST_NAMES = 1_000
@@ -50,7 +51,9 @@ def find(script: str) -> type[User]:
             if spec is None or spec.loader is None:
                 raise ImportError(f"cannot load {place}")
             module = importlib.util.module_from_spec(spec)
-            sys.modules[Path(place).stem] = module
+            # What looks a class's module up finds it, and no other module of that name is hidden.
+            spec.name = module.__name__ = f"{OF_USERS}{Path(place).stem}"
+            sys.modules[module.__name__] = module
             spec.loader.exec_module(module)
         else:
             make_importable()
@@ -266,7 +269,7 @@ class ScriptedDriver:
             self._failures.setdefault(kind, traceback.format_exc())
             # The error class is ``script`` unless the exception names the server's.
             error_class = error.kind if isinstance(error, Failed) else "script"
-            self._client.first_errors.note(error_class, f"{kind}: {error}")
+            self._client.first_errors.note(error_class, f"{kind}: {not_installed(error) or error}")
             self.note_failure(user, began_ns, error_class)
             return False
         except asyncio.CancelledError:

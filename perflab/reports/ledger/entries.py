@@ -135,7 +135,7 @@ def _ledger(
             entries.append(Entry(row, NO_ANSWER, str(error)))
     entries = [
         _by_reference(entry, shipped[entry.row.study, entry.row.key])
-        if entry.outcome == UNMEASURED and (entry.row.study, entry.row.key) in shipped
+        if entry.has_no_run and (entry.row.study, entry.row.key) in shipped
         else entry
         for entry in entries
     ]
@@ -223,7 +223,7 @@ class AnsweringRun:
         return self._entry(row, claim.findings, str(claim.verdict.result), claim.verdict.reason)
 
     def _entry(self, row: Row, findings: Sequence[Finding], outcome: str, why: str) -> Entry:
-        if outcome == NOT_TESTABLE:
+        if outcome == NOT_TESTABLE and not any(finding.effect for finding in findings):
             return Entry(row, outcome, why)
         measured = [effect_text(finding.effect) for finding in findings]
         if len(findings) > 1:

@@ -72,7 +72,7 @@ class RowAnswer:
 
     @property
     def claim(self) -> str:
-        """The claim that the view judges; empty where it only shows."""
+        """The claim that a rule of the system judges; empty where a view only shows."""
         return self.name.partition(" / ")[2]
 
     def covers(self, name: str) -> bool:

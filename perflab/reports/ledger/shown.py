@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from perflab.analysis.results import AgainstStudy
+from perflab.analysis.results import AgainstStudy, Compared
 from perflab.errors import ParameterError
 from perflab.parameters import unknown
 from perflab.recordings import reference_runs
@@ -41,7 +41,12 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
 
     ParameterError where there is no such answer.
     """
-    outcomes = {*OTHER_OUTCOMES, *map(str, AgainstStudy), *(entry.outcome for entry in entries)}
+    outcomes = {
+        *OTHER_OUTCOMES,
+        *map(str, AgainstStudy),
+        *map(str, Compared),
+        *(entry.outcome for entry in entries),
+    }
     known = [JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]
     if answer and (problems := unknown("answer", [answer], known)):
         raise ParameterError("answer", problems)
@@ -77,7 +82,7 @@ def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
     Verdicts come first, in the order of their rule.
     """
     outcomes = [entry.outcome for entry in entries]
-    known = (*map(str, AgainstStudy), *OTHER_OUTCOMES)
+    known = (*map(str, AgainstStudy), *map(str, Compared), *OTHER_OUTCOMES)
     table = pd.crosstab(
         pd.Categorical(outcomes, list(dict.fromkeys(known))), [entry.row.study for entry in entries]
     )

@@ -30,6 +30,7 @@ from perflab.figures.plots.effects import draw_effects, effect_row
 from perflab.figures.theme import INK, PALETTE, Look, appearance
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, published
+from perflab.statistics.comparison import SMALLEST_N
 from perflab.statistics.in_words import counted
 from perflab.systems.inference.experiments.flush_map import (
     DRIVER,
@@ -48,7 +49,6 @@ from perflab.systems.inference.time_shares import (
 
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
 LOAD = ("concurrency", "connection")
-UNJUDGED = (AgainstStudy.NOT_TESTABLE, AgainstStudy.NOT_MEASURED)
 TITLE = "claims 1, 3 and 4 as shares of time"
 
 
@@ -62,6 +62,14 @@ def shares_table(run: Run) -> pd.DataFrame:
     return pd.DataFrame([_row(share, findings[share.name]) for share in shares()])
 
 
+def _is_seen(finding: Finding) -> bool:
+    """Return whether the interval shows what the verdict says."""
+    if finding.effect is None or finding.verdict.result is AgainstStudy.NOT_TESTABLE:
+        return False
+    blocks = finding.effect.blocks
+    return finding.effect.n >= SMALLEST_N and not (blocks is not None and blocks.has_no_spread)
+
+
 def _row(share: Share, finding: Finding) -> dict[str, object]:
     published, verdict = finding.contrast.published_difference, finding.verdict
     return {
@@ -73,7 +81,7 @@ def _row(share: Share, finding: Finding) -> dict[str, object]:
         "unit": "",
         "published": "" if published is None else f"{published:.0%}",
         # The interval shows the rest, but not why a claim cannot be judged.
-        "reason": verdict.reason if verdict.result in UNJUDGED else "",
+        "reason": "" if _is_seen(finding) else verdict.reason,
         "limit": share.limit,
     }
 

@@ -20,7 +20,7 @@ they would else disturb each other.
 A pair of load tests gets the word of three quarters of its blocks, and of three at least.
 **Claim 4** (the generator was the bottleneck) is judged for the study's main load test by the ratio
 of the two rates over blocks in which the server had room, as any effect: shown if its 95% interval
-lies below 95%, opposite if it lies above, and opposite, too, if the pair is server-limited.
+lies below 95%, the other way if it lies above, and, too, if the pair is server-limited.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ def _saturated() -> Iterator[Row]:
 def _naive() -> Iterator[Row]:
     """Yield contrasts of the naive load: the second load test, and the server's CPU.
 
-    The module ``limited_by`` judges by its own rule which side was the limit, because the rates of
+    The module ``rules`` judges by its own rule which side was the limit, because the rates of
     the two generators are different counts.
     """
     claim = "a client that keeps its connection hangs where the server closes it"

@@ -96,7 +96,7 @@ def test_a_row_has_a_verdict_which_another_row_of_the_same_is_not_counted_as(wri
     assert re.fullmatch(r"1\.6.*\]", result.measured[0])
     same = entry("published effects / effect off on")
     assert same.outcome == "same as another row"
-    assert same.why == f"{EFFECT}: reproduced"
+    assert same.why == f"{EFFECT}: as published"
     assert not same.judged
     # The run's other two contrasts, of a treatment that it lacks, are not measured.
     assert "Verdicts are on 3 questions." in headline(ledger("inference"))
@@ -280,7 +280,7 @@ NOTHING = {
     "contrast synchronous_commit: on against off": "has no contrast 'on against off'",
     "contrast synchronous_commit: off against on": "is not what throughput_rps measures",
     "view synchronous_commit: flushes": "there is no view 'flushes'",
-    "view synchronous_commit: claimed_shares / claim 2": "judges no 'claim 2'",
+    "view synchronous_commit: claimed_shares / claim 2": "judges 'claim 2'",
     "check: Little": "there is no check 'Little'",
     "same as: table / b / rate": "there is no row 'table / b / rate'",
     "not comparable: pongs": "there is no reason 'pongs'",
