@@ -1,4 +1,4 @@
-"""How often a duel with default options is right, wrong or not decided, on services of users' kinds.
+"""How often a duel with default options is right, wrong or not decided, on services of users.
 
 Flask under gunicorn, datasette, a Node server, a Go server, nginx before the Go server, and a Java
 server, which must warm up, meet copies of themselves: equal ones, copies that compute 5% and 10%

@@ -36,8 +36,10 @@ MAX_STEAL_SHARE = 0.01
 MAX_FOREIGN_SHARE = 0.05
 # From this share on an answer is about a loaded machine, and is marked; a browser stays below it.
 LOADED = 0.25
-# The code of the remark that a service answers faster in its turns than in a load without breaks.
-RESTED = "turns.rested"
+# Remarks that make answers doubtful: a service answers faster in its turns than in a load without
+# breaks; one side alone works after its start, while nobody asks.
+RESTED, STARTING = "turns.rested", "stack.still_starting"
+DOUBTS = (RESTED, STARTING)
 MAX_FLUSH_DRIFT = 1.5
 MAX_SPEED_DRIFT = 1.1
 MAX_INVALID_SHARE = 0.1
@@ -244,7 +246,7 @@ def doubt(run: Run) -> str:
         share = as_share(share_of_others(run))
         text = f"others used {share} of the cores meanwhile: repeat it on a quiet machine"
         doubts.append(text)
-    doubts += [remark.text for remark in run.record.warnings if remark.code == RESTED]
+    doubts += [remark.text for remark in run.record.warnings if remark.code in DOUBTS]
     if run.record.blocks > 1 and has_one_start(run):
         doubts.append(
             "the services started once, and another start may differ by 1 to 2%: repeat it with "

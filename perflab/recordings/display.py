@@ -29,8 +29,8 @@ class Shown:
 
     ``text`` has the text of every cell, which may have several lines. The columns in ``right`` are
     aligned right. ``heading`` stands above the table, ``notes`` stand below. ``marks`` are colours
-    (CSS) of a bar before a cell, by the first line of its text up to a bracket; ``links`` are addresses relative to
-    the notebook, by the whole text.
+    (CSS) of a bar before a cell, by the first line of its text up to a bracket; ``links`` are
+    addresses relative to the notebook, by the whole text.
     """
 
     table: pd.DataFrame

@@ -19,7 +19,7 @@ from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
 from perflab.analysis.gates.gate_blocks import fewest_blocks
 from perflab.analysis.gates.not_compared import is_compared, why_not
 from perflab.analysis.gates.thresholds import NAMES, Judged, Threshold
-from perflab.analysis.noise import RESTED
+from perflab.analysis.noise import DOUBTS
 from perflab.analysis.results import DIFFERENT, Compared, Gate
 from perflab.analysis.typical_values import typical_values
 from perflab.analysis.validity import listed_reasons, why_unmeasured
@@ -330,7 +330,7 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
         lines.append(f"{len(refused)} do not: {'; '.join(shown)}")
     lines += filter(None, [rise_within(run)])
     lines += [*_of_other_blocks(run, pairs), *_limits(run, pairs), *_of_gate(pairs)]
-    known = (item.text for item in run.record.warnings if item.code != RESTED)
+    known = (item.text for item in run.record.warnings if item.code not in DOUBTS)
     return [*lines, *(f"note: {text}" for text in known)]
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perflab.analysis.doubts.memory_growth import GROWS_IDLE
+from perflab.analysis.noise import STARTING
 from perflab.errors import LoadError
 from perflab.host.meters import ProcessTable, Reading, Repeated
 from perflab.load.records.result import LoadResult
@@ -168,16 +169,20 @@ def to_pause(
 
 
 def works_after_start(bench: Bench, plan: RunPlan) -> list[Remark]:
-    """Return a remark for each treatment whose services work after their start, unasked."""
+    """Return a remark for each treatment whose services work after their start, unasked.
+
+    Where only some do, one side may still be starting, and the answers are doubtful.
+    """
     idle = idle_use(bench, plan)
+    busy = [item for item in plan.treatments if idle[item.name].cpu_share > MAX_START_SHARE]
+    code = STARTING if len(busy) < len(plan.treatments) else "stack.works_after_start"
     return [
         Remark(
-            code="stack.works_after_start",
+            code=code,
             text=f"{treatment.short} uses {as_share(idle[treatment.name].cpu_share, 1)} of a core "
             f"after its start, while nobody asks{MAY_BE_STARTING}",
         )
-        for treatment in plan.treatments
-        if idle[treatment.name].cpu_share > MAX_START_SHARE
+        for treatment in busy
     ]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from perflab import systems
 from perflab.analysis.doubts.memory_growth import GROWS_IDLE
+from perflab.analysis.noise import STARTING
 from perflab.errors import LoadError, ParameterError
 from perflab.host.meters import ProcessTreeMeter
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
@@ -24,6 +25,7 @@ from perflab.trials.choosing import (
     refuse_busy_client,
     settle,
     to_pause,
+    works_after_start,
 )
 from perflab.trials.designs import Design
 from tests.support.children import SLEEPS, child
@@ -115,17 +117,40 @@ class Two(Residents):
         return {"echo": SimpleNamespace(meter=lambda: meter)}
 
 
+WORKS = """
+print(flush=True)
+while True:
+    end = time.thread_time() + 0.02
+    while time.thread_time() < end: pass
+    time.sleep(0.08)
+"""
+
+
+@pytest.mark.parametrize(
+    ("of_both", "code"), [(False, STARTING), (True, "stack.works_after_start")]
+)
+@pytest.mark.promise
+def test_where_one_side_alone_works_after_its_start_its_answer_is_doubtful(
+    tmp_path: Path, of_both: bool, code: str
+) -> None:
+    quiet = {"stderr": subprocess.DEVNULL}
+    works = f"import time{WORKS}"
+    with child(works, **quiet) as a, child(works if of_both else SLEEPS, **quiet) as b:
+        pids = {"a": a.pid, "b": b.pid}
+        remarks = works_after_start(bench(tmp_path, Two(pids)), plan())
+    assert [remark.code for remark in remarks] == [code] * (1 + of_both)
+    assert "of a core after its start, while nobody asks" in remarks[0].text
+
+
 @pytest.mark.parametrize("shares", [False, True])
 @pytest.mark.promise
 def test_a_busy_service_is_paused_unless_it_shares_a_file_with_another(
     tmp_path: Path, shares: bool
 ) -> None:
     file = "orders" if shares else "orders-' + str(os.getpid()) + '"
-    works = "\nprint(flush=True)\nwhile True:\n    end = time.thread_time() + 0.02\n"
-    works += "    while time.thread_time() < end: pass\n    time.sleep(0.08)"
     opens = f"import os, time; f = open('{tmp_path}/{file}', 'a')"
     quiet = {"stderr": subprocess.DEVNULL}
-    with child(opens + works, **quiet) as a, child(opens + "\n" + SLEEPS, **quiet) as b:
+    with child(opens + WORKS, **quiet) as a, child(opens + "\n" + SLEEPS, **quiet) as b:
         pids = {"a": a.pid, "b": b.pid}
         held = {name: held_by([pid]) for name, pid in pids.items()}
         paused, awake, remarks = to_pause(bench(tmp_path, Two(pids)), plan(), held)

@@ -28,6 +28,7 @@ from perflab.statistics.in_words import counted
 from perflab.trials.duration import about, earlier_runs, expected_s
 
 JUDGED = "judged"
+RESULTS = (*map(str, AgainstStudy), *map(str, Compared))
 # So many commands that measure rows are named.
 MOST_COMMANDS = 3
 # The order of the counts; verdicts come before these.
@@ -41,12 +42,7 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
 
     ParameterError where there is no such answer.
     """
-    outcomes = {
-        *OTHER_OUTCOMES,
-        *map(str, AgainstStudy),
-        *map(str, Compared),
-        *(entry.outcome for entry in entries),
-    }
+    outcomes = {*RESULTS, *OTHER_OUTCOMES, *(entry.outcome for entry in entries)}
     known = [JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]
     if answer and (problems := unknown("answer", [answer], known)):
         raise ParameterError("answer", problems)
@@ -82,7 +78,7 @@ def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
     Verdicts come first, in the order of their rule.
     """
     outcomes = [entry.outcome for entry in entries]
-    known = (*map(str, AgainstStudy), *map(str, Compared), *OTHER_OUTCOMES)
+    known = (*RESULTS, *OTHER_OUTCOMES)
     table = pd.crosstab(
         pd.Categorical(outcomes, list(dict.fromkeys(known))), [entry.row.study for entry in entries]
     )
