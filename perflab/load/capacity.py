@@ -17,6 +17,7 @@ from perflab.load.checks.trend import CLIENT_TIME
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, Stage
 from perflab.load.workload.workload import StopRules, Workload
+from perflab.recordings.responses import CLIENT_LATE
 from perflab.recordings.schema import Reason
 from perflab.statistics.quantiles import needed_n
 
@@ -204,7 +205,7 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     The client's faults are those of its self-check, and the time that it may have added where an
     objective would hold without it; errors are the server's; reasons that may be either's leave the
     probe unclear. If the objectives are missed and the client was late as well, the fault is the
-    client's: nobody can tell the server's share. ``paced_rps`` in the summary is
+    client's: nobody can tell the server's share. If they are held although it was late, they hold. ``paced_rps`` in the summary is
     the rate that users of a constant cycle plan. Where they fell behind it, too few answers to
     judge an objective are the server's miss.
 
@@ -247,7 +248,13 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
         if reached < MIN_SHARE_OF_OFFERED * due:
             missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(words) for words in shown["reasons"]]
-    faults += [reason for reason in reasons if reason.side == "client"]
+    # A late client lengthens times, and what it kept back arrives together: what held nevertheless
+    # does hold.
+    faults += [
+        reason
+        for reason in reasons
+        if reason.side == "client" and (missed or reason.code != CLIENT_LATE)
+    ]
     unclear = tuple(reason for reason in reasons if reason.side == "unknown")
     return Probe(level, tuple(missed), tuple(faults), unclear, shown)
 
