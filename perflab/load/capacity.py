@@ -205,9 +205,9 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     The client's faults are those of its self-check, and the time that it may have added where an
     objective would hold without it; errors are the server's; reasons that may be either's leave the
     probe unclear. If the objectives are missed and the client was late as well, the fault is the
-    client's: nobody can tell the server's share. If they are held although it was late, they hold. ``paced_rps`` in the summary is
-    the rate that users of a constant cycle plan. Where they fell behind it, too few answers to
-    judge an objective are the server's miss.
+    client's: nobody can tell the server's share. If they are held although it was late, they hold.
+    ``paced_rps`` in the summary is the rate that users of a constant cycle plan. Where they fell
+    behind it, too few answers to judge an objective are the server's miss.
 
     Raises
     ------
