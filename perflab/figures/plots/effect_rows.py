@@ -104,7 +104,7 @@ def row(claim: Claim) -> Row:
             *lines_of(_measured(claim), right_in, SIZE_PT, INK),
             *lines_of(_blocks(claim), right_in, SMALL_PT, MUTED),
         ]
-    for words in filter(None, (claim.reason, claim.absent)):
+    for words in dict.fromkeys(filter(None, (claim.reason, claim.absent))):
         right += lines_of(words, right_in, SMALL_PT, MUTED)
     return Row(claim, tuple(left), tuple(right))
 
