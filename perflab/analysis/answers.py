@@ -155,7 +155,8 @@ def _yes_or_no(finding: Finding) -> str:
     """Return whether a direction, or that there is none, was found; empty where that is open."""
     result, verdict = finding.verdict.result, finding.verdict
     if finding.contrast.published_direction == "none":
-        return {AgainstStudy.AS_PUBLISHED: YES, AgainstStudy.MORE: NO}.get(result, "")
+        is_so = result is AgainstStudy.AS_PUBLISHED
+        return YES if is_so else NO * (result is AgainstStudy.MORE)
     if result in (AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT):
         return OPPOSITE if result is AgainstStudy.OTHER_WAY else NO
     return YES * verdict.is_shown

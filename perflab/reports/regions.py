@@ -122,7 +122,8 @@ def _new(before: list[str], bodies: Mapping[str, str]) -> str:
     line_end = _line_end(before[0]) if before else "\n"
     for name, body in bodies.items():
         last = text or "".join(before[-1:])
-        gap = "" if not last.strip("\r\n") else line_end if last.endswith("\n") else line_end * 2
+        is_open = bool(last) and not last.endswith("\n")
+        gap = line_end * (is_open + bool(last.strip("\r\n")))
         text += gap + _block(name, body, line_end)
     return text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.analysis.answers import answer_to
+from perflab.analysis.answers import answers_to_claims
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.recordings import Reason, Run
@@ -63,7 +63,7 @@ def test_the_refused_slow_trials_of_one_side_are_told_with_the_answer_that_inclu
     assert with_them.high > 1.15 > finding.effect.high
     for told in (
         sentence(finding),
-        answer_to("Is it slower?", [finding]).text,
+        answers_to_claims([finding])[0].text,
         readable_findings(run)["left out"][0],
         variant_sentences(run)[1],
     ):

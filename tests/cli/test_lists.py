@@ -109,7 +109,7 @@ def test_a_run_and_the_ledger_begin_with_the_answer_and_end_with_where_the_rest_
 ) -> None:
     run = write_run(tmp_path, blocks=6, requests=40)
     shown = perflab(tmp_path, "show", run.run_id)[0].splitlines()
-    assert any("yes: +" in line for line in shown[:8])
+    assert any("as published: +" in line for line in shown[:8])
     assert shown[-1].endswith(f"perflab show {run.run_id} --full")
     assert not any("b000-p00-a0" in line for line in shown)
     assert "b000-p00-a0" in perflab(tmp_path, "show", run.run_id, "--full")[0]

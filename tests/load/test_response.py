@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.clients import exchange as body
-from perflab.load.clients import response
+from perflab.load.clients import body, response
 from perflab.load.clients.body import Body, BodyRules
 from perflab.load.clients.response import (
     BadResponse,

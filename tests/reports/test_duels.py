@@ -53,7 +53,7 @@ def finding(response: str, effect: Effect | None, scale: str = "ratio") -> Findi
     declared = named(RESPONSES, response)
     assert declared is not None
     p = effect.p_value if effect else np.nan
-    verdict = without_effect(contrast, "")
+    verdict = without_effect(contrast, "no block has both sides")
     if effect is not None:
         verdict = compared(effect, contrast, declared, decision, p)
     return Finding(contrast, declared, effect, verdict, decision, p_adjusted=p)

@@ -67,5 +67,5 @@ def test_what_measures_has_the_cores_to_itself_and_the_rest_shares_them(target: 
 def test_the_check_of_a_commit_runs_all_groups() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     steps = [line.strip() for line in lines if re.match(r"\s*(make|\S*/python scripts)\b", line)]
-    assert steps == ["make test", "make slow"]
+    assert steps == ["make test", ".venv/bin/python scripts/studies.py --check", "make slow"]
     assert "set -euo pipefail" in lines

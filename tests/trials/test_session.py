@@ -165,10 +165,14 @@ OTHER = RULE.model_copy(update={"plan": LOOKS})
 
 
 def claim(direction: Direction) -> Contrast:
-    """Return a claim about two services of equal loads: "none" is true, "greater" is not."""
+    """Return a claim about two services of equal loads: "none" is true, "greater" is not.
+
+    No margin says that a difference is none, so "greater" is never decided.
+    """
     return Contrast(
         name=f"a is {direction}", claim="a against b", response="throughput_rps",
         numerator={"service": "a"}, denominator={"service": "b"},
+        scale="ratio" if direction == "none" else "difference",
         published_direction=direction, source="planted",
     )  # fmt: skip
 

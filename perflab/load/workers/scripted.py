@@ -47,13 +47,13 @@ def find(script: str) -> type[User]:
         raise ParameterError("script", [f"'{script}' is not FILE.py:Class or module:Class"])
     try:
         if place.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            # What looks a class's module up finds it, and no other module of that name is hidden.
+            name_of_module = f"{OF_USERS}{Path(place).stem}"
+            spec = importlib.util.spec_from_file_location(name_of_module, place)
             if spec is None or spec.loader is None:
                 raise ImportError(f"cannot load {place}")
             module = importlib.util.module_from_spec(spec)
-            # What looks a class's module up finds it, and no other module of that name is hidden.
-            spec.name = module.__name__ = f"{OF_USERS}{Path(place).stem}"
-            sys.modules[module.__name__] = module
+            sys.modules[name_of_module] = module
             spec.loader.exec_module(module)
         else:
             make_importable()

@@ -38,7 +38,7 @@ from perflab.analysis.noise import noise_flags
 from perflab.analysis.results import AgainstStudy, Verdict
 from perflab.analysis.rules import Rule
 from perflab.analysis.starts import effect_of_run
-from perflab.analysis.verdict import Limit, judge, without_effect
+from perflab.analysis.verdict import Limit, judge
 from perflab.recordings import Contrast, Response, Run
 from perflab.statistics.comparison import SMALLEST_N, Effect
 from perflab.statistics.in_words import counted
@@ -159,7 +159,7 @@ def finding_of(run: Run) -> Finding:
     if word_of(blocks) == SERVER:
         verdict = Verdict(AgainstStudy.OTHER_WAY, words)
     elif effect is None:
-        verdict = without_effect(contrast, words)
+        verdict = Verdict(AgainstStudy.NOT_DECIDED, words)
     else:
         verdict = judge(effect, contrast, limit=LIMIT)
         verdict = replace(verdict, reason=f"{verdict.reason}; {words}")
