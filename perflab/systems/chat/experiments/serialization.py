@@ -130,7 +130,7 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
 SUBJECTS = {"serialize": "writing", "deserialize": "reading"}
 # The study's own message and codecs.
 SHORT = {
-    "blocks": 7,
+    "blocks": 8,
     "codec": list(SCENARIOS), "operation": ["serialize", "deserialize"], "message": ["published"],
 }  # fmt: skip
 
