@@ -148,7 +148,8 @@ def _word_of_question(finding: Finding) -> str:
     if word == YES and claims_size(finding.contrast):
         is_open = verdict.result is AgainstStudy.IN_DIRECTION
         return word if is_open else f"{word}, {verdict}"
-    return word or str(verdict)
+    is_less = verdict.result is AgainstStudy.LESS and not word
+    return word or f"{NOT_DECIDED}, but {verdict}" * is_less or str(verdict)
 
 
 def _yes_or_no(finding: Finding) -> str:

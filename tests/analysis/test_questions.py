@@ -18,6 +18,7 @@ from perflab.analysis.answers import (
 from perflab.analysis.decision import decide
 from perflab.analysis.effect_words import ratio_words
 from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import judge
 from perflab.reports.answer_page import answer_page
 from perflab.statistics.comparison import Blocks, Effect, effect_from
@@ -44,6 +45,7 @@ def answer_of(finding: Finding) -> Answer:
     [
         (1.15, "yes, more than published: +", "+15%"),
         (None, "yes: +", "yes"),
+        (9.0, "yes, less than published: +", "9.00x"),
     ],
 )
 def test_a_shown_effect_is_a_yes_with_its_size_beside_the_studys(
@@ -54,6 +56,18 @@ def test_a_shown_effect_is_a_yes_with_its_size_beside_the_studys(
     assert answer.text.startswith(text)
     assert answer.text.endswith("] requests/s")
     assert (answer.study, answer.blocks) == (study, 0)
+
+
+def test_what_is_surely_less_than_published_may_be_no_effect_at_all(tmp_path: Path) -> None:
+    contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **ASKS, published_ratio=9.0)
+    run = write_run(tmp_path, requests=40, noise=0.7, contrasts=[contrast])
+    (finding,) = evaluate(run)
+    assert not finding.verdict.is_shown
+    assert finding.verdict.result is AgainstStudy.LESS
+    (answer,) = answers_of(run)
+    assert answer.text.startswith("not decided, but less than published: ")
+    (told,) = answers_to_claims([finding])
+    assert told.text.startswith("less than published: ")
 
 
 def test_parts_of_a_question_are_told_apart_where_they_differ(tmp_path: Path) -> None:
