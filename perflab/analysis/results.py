@@ -58,9 +58,9 @@ OPEN = (
 class Verdict:
     """A result with its reason.
 
-    ``within`` stands in brackets behind it: what "same" and "no
-    effect" mean, or that the load sets what is compared. ``is_shown``: the direction that
-    a study published is certain, however large the effect is beside the published one.
+    ``within`` stands in brackets behind it: what "same" and "no effect" mean, or that the load sets
+    what is compared. ``is_shown``: the direction that a study published is certain, however large
+    the effect is beside the published one.
     """
 
     result: Result

@@ -33,6 +33,12 @@ from perflab.reports.methods import first_said
 from perflab.statistics.in_words import MISSING, counted, signed
 
 RIGHT = frozenset({"n", "p", "trials"})
+# Up to so many treatments stand side by side; more stand one below the other.
+MOST_ACROSS = 8
+STATES = ("valid", "invalid", "failed")
+TREATMENT = "treatment"
+COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
+COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
 
 # Green is for a claim whose size is as published, too; the words stand beside every colour.
@@ -88,14 +94,6 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
 def _stated(row: Mapping[Any, Any], name: str) -> list[str]:
     """Return a cell as a line of another one; no line where it is empty."""
     return [] if row[name] == MISSING else [str(row[name])]
-
-
-# Up to so many treatments stand side by side; more stand one below the other.
-MOST_ACROSS = 8
-STATES = ("valid", "invalid", "failed")
-TREATMENT = "treatment"
-COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
-COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
 
 def shown_answers(run: Run, reasons: str = "") -> Shown:

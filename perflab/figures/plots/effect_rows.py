@@ -26,6 +26,11 @@ BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
 POINT, MEASURED, CLAIMED = PALETTE[7], INK, theme.PUBLISHED
 GAP_IN = 0.09
 SHARE = "share"
+# The axis shows at least this ratio on both sides of 1.
+LEAST = 1.1
+# An interval may reach this share of the other values' range beyond them; few blocks span decades.
+BEYOND = 0.5
+PADDING = 0.06
 # Between the three columns of a page.
 BETWEEN_IN = 0.16
 
@@ -206,13 +211,6 @@ def rule(axes: Axes, left_in: float, right_in: float, y_in: float) -> None:
     """Draw a faint line between two rows, in inches from the panel's left end and top."""
     axes.plot([left_in / PLOT_IN, right_in / PLOT_IN], [y_in, y_in], color=FAINT, lw=0.6,
               transform=axes.get_yaxis_transform(), clip_on=False, zorder=0)  # fmt: skip
-
-
-# The axis shows at least this ratio on both sides of 1.
-LEAST = 1.1
-# An interval may reach this share of the other values' range beyond them; few blocks span decades.
-BEYOND = 0.5
-PADDING = 0.06
 
 
 def limits(values: Iterable[float], ends: Iterable[float], least: float) -> tuple[float, float]:
