@@ -7,52 +7,68 @@ made from.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-
-from perflab.host.processes import alive, identity
+from typing import IO
 
 KEPT_UNUSED_S = 30 * 24 * 3600.0
-MAKING = ".making-"
+MARK = ".made"
 
 
 def made(target: Path, make: Callable[[Path], None]) -> Path:
-    """Return the folder ``target``, which ``make`` fills unless it exists.
+    """Return the folder ``target``, which ``make`` fills unless it is there and whole.
 
-    ``make`` fills a folder of another name, which is renamed when it is whole. Where two processes
-    make it at once, the second takes the folder of the first. Folders beside it that nobody has
-    used for 30 days are removed, and incomplete ones of dead processes.
+    It is filled in its final place, because programs write down where they were installed. A mark
+    beside it says that it is whole, and is locked meanwhile: a second process waits, and what one
+    left that failed or died is made anew. Folders that nobody has used for 30 days are removed.
     """
-    if not target.exists():
-        making = target.with_name(f"{target.name}{MAKING}{identity(os.getpid()).replace('/', '+')}")
-        shutil.rmtree(making, ignore_errors=True)
-        making.mkdir(0o700)
-        _drop_unused(target.parent)
-        try:
-            make(making)
-            making.rename(target)
-        except OSError:
-            # Another process may have made it meanwhile.
-            if not target.is_dir():
+    mark = target.with_name(f".{target.name}{MARK}")
+    with _locked(mark) as file:
+        if not (file.read() and target.is_dir()):
+            _drop_unused(target.parent)
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir(0o700)
+            try:
+                make(target)
+            except BaseException:
+                _drop(target, mark)
                 raise
-        finally:
-            shutil.rmtree(making, ignore_errors=True)
-    os.utime(target)
+            file.write("whole\n")
+        os.utime(mark)
     return target
 
 
+@contextlib.contextmanager
+def _locked(mark: Path, waiting: int = 0) -> Iterator[IO[str]]:
+    """Open a mark that is locked until the block ends; BlockingIOError with LOCK_NB."""
+    while True:
+        with mark.open("a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | waiting)
+            # Whoever had it before may have removed it.
+            if mark.exists() and os.path.samestat(os.fstat(file.fileno()), mark.stat()):
+                file.seek(0)
+                yield file
+                return
+
+
+def _drop(target: Path, mark: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    mark.unlink()
+
+
 def _drop_unused(root: Path) -> None:
-    for folder in root.iterdir():
-        _, is_incomplete, maker = folder.name.partition(MAKING)
-        with contextlib.suppress(FileNotFoundError):
-            is_old = time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
-            if alive(maker.replace("+", "/")) is None if is_incomplete else is_old:
-                shutil.rmtree(folder, ignore_errors=True)
+    for mark in root.glob(f".*{MARK}"):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError):
+            is_old = time.time() - mark.stat().st_mtime > KEPT_UNUSED_S
+            if is_old or not mark.stat().st_size:
+                with _locked(mark, fcntl.LOCK_NB):
+                    _drop(root / mark.name[1 : -len(MARK)], mark)
 
 
 def content_hash(*folders: Path) -> str:

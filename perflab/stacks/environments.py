@@ -90,7 +90,7 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
 
 def _steps(spec: ServiceSpec, target: Environment) -> list[list[str]]:
     """Return uv's commands; a service that pins nothing gets no packages."""
-    make = ["venv", "--relocatable", "--allow-existing", "--python", _base(), str(target.folder)]
+    make = ["venv", "--allow-existing", "--python", _base(), str(target.folder)]
     pinned = str(spec.folder / REQUIREMENTS)
     fill = ["pip", "sync", "--require-hashes", "--python", str(target.python), pinned]
     return [make, fill] if _requirements(spec) else [make]

@@ -106,15 +106,33 @@ def test_a_failure_says_the_way_out_and_leaves_nothing(
     assert list(root.iterdir()) == []
 
 
+def folders(root: Path) -> set[str]:
+    return {path.name for path in root.iterdir() if path.is_dir()}
+
+
 def test_the_folder_of_a_killed_maker_is_never_used_and_is_removed(tmp_path: Path) -> None:
-    target = tmp_path / "it"
-    with child(MAKER, str(target)):
-        other = builds.made(tmp_path / "other", lambda _: None)
-        assert len(list(tmp_path.iterdir())) == 2, "its maker is alive"
-    assert not target.exists()
-    builds.made(target, lambda folder: (folder / "whole").touch())
+    with child(MAKER, str(tmp_path / "it")):
+        builds.made(tmp_path / "other", lambda _: None)
+        assert folders(tmp_path) == {"it", "other"}, "its maker is alive"
+    builds.made(tmp_path / "third", lambda _: None)
+    assert folders(tmp_path) == {"other", "third"}
+    with child(MAKER, str(tmp_path / "it")):
+        pass
+    target = builds.made(tmp_path / "it", lambda folder: (folder / "whole").touch())
     assert [path.name for path in target.iterdir()] == ["whole"]
-    assert {*tmp_path.iterdir()} == {target, other}
+
+
+def test_a_second_process_waits_for_the_first_and_takes_its_folder(tmp_path: Path) -> None:
+    target = tmp_path / "it"
+    with child(MAKER.replace("sleep(60)", "sleep(1)"), str(target)):
+        builds.made(target, lambda _: pytest.fail("it was made twice"))
+    assert [path.name for path in target.iterdir()] == ["half"]
+
+
+def test_a_folder_is_made_in_its_final_place(tmp_path: Path) -> None:
+    target = tmp_path / "it"
+    builds.made(target, lambda folder: (folder / "place").write_text(str(folder)))
+    assert (target / "place").read_text() == str(target)
 
 
 def test_a_folder_that_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
@@ -122,7 +140,7 @@ def test_a_folder_that_nobody_has_used_for_a_month_is_removed(tmp_path: Path) ->
         builds.made(tmp_path / name, lambda folder: (folder / "x").touch())
     long_ago = time.time() - 31 * DAY_S
     for name in ("old", "used again"):
-        os.utime(tmp_path / name, (long_ago, long_ago))
+        os.utime(tmp_path / f".{name}{builds.MARK}", (long_ago, long_ago))
     builds.made(tmp_path / "used again", lambda _: None)
     builds.made(tmp_path / "new", lambda _: None)
-    assert {path.name for path in tmp_path.iterdir()} == {"fresh", "new", "used again"}
+    assert folders(tmp_path) == {"fresh", "new", "used again"}
