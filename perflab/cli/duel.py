@@ -43,13 +43,18 @@ def command(
         list[str] | None,
         _option("NAME=KIND:WHAT; repeatable, the first is the baseline", START),
     ] = None,
+    against: Annotated[
+        str, _option("compare HEAD with its merge base with this revision", START)
+    ] = "",
+    working_tree: Annotated[
+        bool,
+        _option("with --against: the files as they are, uncommitted", START, "--working-tree"),
+    ] = False,
     start: Annotated[
         str,
-        _option(
-            "starts a git variant, with {port} (without it: its Dockerfile)", START, "--command"
-        ),
+        _option("starts a git or tree variant, with {port} (its Dockerfile)", START, "--command"),
     ] = "",
-    prepare: Annotated[str, _option("shell command, run once per git variant", START)] = "",
+    prepare: Annotated[str, _option("shell command, run once per git or tree variant", START)] = "",
     env: Annotated[
         list[str] | None,
         _option("variable of your environment that variants get; repeatable", START, "--env"),
@@ -123,9 +128,12 @@ def command(
 ) -> None:
     """Compare variants of your own service: which is slower, by how much, and how sure is that?
 
-    KIND:WHAT is git:REPOSITORY@REVISION, command:WORDS, url:http://HOST:PORT, image:NAME:TAG or
-    dockerfile:FOLDER. Variants start afresh for every block, in random order. They listen on
-    127.0.0.1, on the port that is {port} in their command and PORT in their environment.
+    KIND:WHAT is git:REPOSITORY@REVISION, tree:FOLDER, command:WORDS, url:http://HOST:PORT,
+    image:NAME:TAG or dockerfile:FOLDER. Variants start afresh for every block, in random order.
+    They listen on 127.0.0.1, on the port that is {port} in their command and PORT in their
+    environment.
+
+    Example: perflab duel --against main --command 'python app.py --port {port}' --path /items
 
     Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
     --command 'python app.py --port {port}' --path /items --users 8
@@ -154,7 +162,7 @@ def command(
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
         "seed": seed, "variants": variant, "env": env, "header_file": header_file,
-        "secret": secret,
+        "secret": secret, "against": against, "working_tree": working_tree or None,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value not in (None, "", [])}
     # Late: pydantic is slow to import.

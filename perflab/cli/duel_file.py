@@ -36,8 +36,11 @@ def given(
     values = {**of_file, **options}
     if run:
         values.pop("folder", None)
-    elif VARIANTS not in values:
-        problem = "there are no variants: give two --variant NAME=KIND:WHAT, or a file"
+    elif VARIANTS not in values and "against" not in values:
+        problem = (
+            "there are no variants: give --against REVISION, two --variant NAME=KIND:WHAT, or a "
+            "file"
+        )
         raise ParameterError(SUBJECT, [problem])
     else:
         values.setdefault("folder", str(Path.cwd()))

@@ -277,7 +277,8 @@ class ProcessBackend:
         return ProcessInstance(launch, child, values, data, environment)
 
     def _artifacts(self, spec: ServiceSpec) -> Path:
-        return self.artifacts / f"{spec.name}-{content_hash(*spec.sources)}"
+        named = spec.process.artifacts
+        return self.artifacts / (named or f"{spec.name}-{content_hash(*spec.sources)}")
 
     def _environment(self, spec: ServiceSpec) -> Environment:
         return environments.environment(spec, self.environments)

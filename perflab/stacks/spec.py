@@ -114,9 +114,13 @@ class DockerPart(FrozenModel):
 
 
 class ProcessPart(FrozenModel):
-    """The service as a plain process: its preparation, with variables of its own, and programs."""
+    """The service as a plain process: its preparation, with variables of its own, and programs.
+
+    What ``prepare`` makes is kept by the name ``artifacts``; empty: by the service's sources.
+    """
 
     prepare: tuple[str, ...] = ()
+    artifacts: str = Field("", pattern=r"^[a-z0-9-]*$")
     variables: Mapping[str, str] = Field(default_factory=dict)
     unprivileged: bool = False
     binaries: Binaries | None = None

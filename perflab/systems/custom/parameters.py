@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,12 +17,15 @@ from perflab.load.workload import Workload
 from perflab.parameters import Whole
 from perflab.paths import services_dir
 from perflab.stacks.process_backend import BACKENDS
-from perflab.systems.custom.variants import Variant, all_variants, holds, words_of
+from perflab.systems.custom.revisions import against, holds
+from perflab.systems.custom.variants import Variant, all_variants, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
 from perflab.trials.warming import LEAST_S
 
 USERS = 4
+OF_AGAINST = ("against", "working_tree")
 SERVER = "command:python3 server.py --port {port}"
+DEFAULTS = [f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"]
 
 
 def of_runs(name: str, default: int) -> Any:
@@ -33,6 +38,12 @@ def of_runs(name: str, default: int) -> Any:
 def begins_in(folder: str) -> Path:
     """Return the folder where relative places and commands begin, else the lab's own example."""
     return Path(folder) if folder else services_dir() / "duel_example"
+
+
+def _has_dockerfile(variant: Variant) -> bool:
+    if variant.kind == "git":
+        return holds(Path(variant.place), variant.commit, "Dockerfile")
+    return (Path(variant.place) / "Dockerfile").is_file()
 
 
 class OwnServiceParameters(LoadParameters, DesignParameters):
@@ -56,20 +67,29 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     least_blocks: int = of_runs("least_blocks", 10)
     most_blocks: int = of_runs("most_blocks", 25)
     variants: Annotated[tuple[str, ...], Whole()] = Field(
-        default=(f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"),
+        default=tuple(DEFAULTS),
         min_length=2,
         description="NAME=KIND:WHAT, the first is the baseline; kinds: git:REPOSITORY@REVISION, "
-        "command:WORDS, url:http://HOST:PORT, image:NAME:TAG, dockerfile:FOLDER",
+        "tree:FOLDER, command:WORDS, url:http://HOST:PORT, image:NAME:TAG, dockerfile:FOLDER",
+    )
+    against: str = Field(
+        default="",
+        description="instead of variants: compare the commit that is checked out in the folder, "
+        "new, with its merge base with this revision, old",
+    )
+    working_tree: bool = Field(
+        default=False,
+        description="with against: compare the files as they are, with uncommitted changes",
     )
     command: str = Field(
         default="",
-        description="command that starts a git variant, with {port}; empty: the Dockerfile of the "
-        "revision starts it",
+        description="command that starts a git or tree variant, with {port}; empty: its Dockerfile "
+        "starts it",
     )
     prepare: str = Field(
         default="",
-        description="shell command that is run once in the files of each git variant, for example "
-        "to install its packages; only with command",
+        description="shell command that is run once in the files of each git or tree variant, for "
+        "example to install its packages; only with command",
     )
     env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
         default=(),
@@ -102,6 +122,23 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     timeout_s: float = Field(
         default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_revision(cls, values: Any) -> Any:
+        """Return the parameters with the variants that ``against`` stands for."""
+        if not isinstance(values, Mapping):
+            return values
+        revision, working_tree = values.get("against", ""), values.get("working_tree", False)
+        if working_tree and not revision:
+            raise ValueError("working_tree needs against, the revision to compare with")
+        if not revision:
+            return values
+        if list(values.get("variants") or DEFAULTS) != DEFAULTS:
+            raise ValueError("give variants, or against, not both")
+        rest = {name: value for name, value in values.items() if name not in OF_AGAINST}
+        place = Path(values.get("folder") or ".").expanduser().resolve()
+        return rest | {"variants": against(place, revision, bool(working_tree))}
 
     @field_validator("folder")
     @classmethod
@@ -143,25 +180,27 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         """Whether the lab finds the warm-up."""
         return self.warmup_s is None
 
-    @property
+    @cached_property
     def parsed_variants(self) -> tuple[Variant, ...]:
         """Return the variants, read and checked."""
         return all_variants(self.variants, begins_in(self.folder))
 
     def _of_starts(self, variants: tuple[Variant, ...]) -> list[str]:
-        git_variants = [variant for variant in variants if variant.kind == "git"]
+        trees = [variant for variant in variants if variant.is_tree]
         problems = []
         if self.command:
             try:
                 words_of(self.command)
             except ValueError as error:
                 problems.append(f"command: {error}")
-            if not git_variants:
-                problems.append("command is only for git variants, and there is none; leave it out")
+            if not trees:
+                problems.append(
+                    "command is only for git and tree variants, and there is none; leave it out"
+                )
         elif self.prepare:
             problems.append("prepare needs command: without one, the Dockerfile prepares the image")
-        for variant in git_variants if not self.command else []:
-            if not holds(Path(variant.place), variant.commit, "Dockerfile"):
+        for variant in trees if not self.command else []:
+            if not _has_dockerfile(variant):
                 problems.append(
                     f"{variant.name}: {variant.commit[:9]} has no Dockerfile; give the command "
                     "that starts it (--command 'python app.py --port {port}')"
@@ -192,7 +231,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         names_by_backend: dict[str, list[str]] = {}
         for variant in variants:
             if variant.kind != "url":
-                is_process = variant.kind == "command" or (variant.kind == "git" and self.command)
+                is_process = variant.kind == "command" or (variant.is_tree and self.command)
                 backend = BACKENDS[2] if is_process else BACKENDS[1]
                 names_by_backend.setdefault(backend, []).append(variant.name)
         if len(names_by_backend) > 1:

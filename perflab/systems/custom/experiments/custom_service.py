@@ -22,7 +22,9 @@ from perflab.stacks.spec import VARIANT
 from perflab.systems.custom.instruments import RightAnswer, ServiceCost
 from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
-from perflab.systems.custom.variants import Variant, extract, is_dirty, merge_base, words_of
+from perflab.systems.custom.revisions import is_dirty, merge_base, top_of
+from perflab.systems.custom.trees import script_of_commit, script_of_tree, without_repository
+from perflab.systems.custom.variants import TREES, Variant, words_of
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Target, Treatment
 
@@ -36,13 +38,7 @@ OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
 # The shell becomes the command, so that signals reach it.
 BEGIN_IN = ("sh", "-c", 'cd -- "$0" && exec "$@"')
-PREPARE = """set -eu
-git -C {repository} archive --format=tar --output="$1/.archive.tar" {commit}
-tar -xf "$1/.archive.tar" -C "$1"
-rm "$1/.archive.tar"
-cd "$1"
-eval "$PERFLAB_PREPARE"
-"""
+PREPARE = 'cd "$1"/{folder}\neval "$PERFLAB_PREPARE"\n'
 SCRIPT = "prepare.sh"
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
@@ -85,12 +81,11 @@ def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
     def make(folder: Path) -> None:
         if script:
             (folder / SCRIPT).write_text(script)
-        if variant.kind == "git" and not script:
+        if variant.is_tree and not script:
             tree = folder / "tree"
             tree.mkdir()
-            extract(Path(variant.place), variant.commit, tree)
-            # ``folder`` is temporary; it gets this name when it is complete.
-            description["folder"] = str(root / name / "tree")
+            without_repository(_filled(variant), tree)
+            description["folder"] = str(tree / _below_top(variant))
         entries = {"name": name, **description}.items()
         toml = "".join(f"{entry} = {_value(value)}\n" for entry, value in entries)
         (folder / "service.toml").write_text(toml, encoding="utf-8")
@@ -122,22 +117,35 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
             folder = str(begins_in(parameters.folder))
             words = _taken_out(words_of(variant.place), variables)
             description["command"] = [*BEGIN_IN, folder, *words]
-        case "git" if parameters.command:
+        case "git" | "tree" if parameters.command:
             words = _taken_out(words_of(parameters.command), variables)
-            description["command"] = [*BEGIN_IN, "{artifacts}", *words]
+            below = _below_top(variant)
+            description["command"] = [*BEGIN_IN, f"{{artifacts}}/{below}", *words]
+            script = _filled(variant) + PREPARE.format(folder=shlex.quote(str(below)))
+            of_prepare = {**passed, "PERFLAB_PREPARE": parameters.prepare}
+            made_from = json.dumps([script, of_prepare])
             description["process"] = {
                 "prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"],
-                "variables": {**passed, "PERFLAB_PREPARE": parameters.prepare},
+                "variables": of_prepare,
+                "artifacts": f"tree-{hashlib.sha256(made_from.encode()).hexdigest()[:12]}",
             }
-            script = PREPARE.format(
-                repository=shlex.quote(variant.place),
-                commit=variant.commit,
-            )
         case "dockerfile":
             description["folder"] = variant.place
         case "image":
             description["docker"] = {"image": variant.place}
     return description, script
+
+
+def _filled(variant: Variant) -> str:
+    """Return the script that fills a folder with the files of a variant."""
+    if variant.kind == "tree":
+        return script_of_tree(variant.commit)
+    return script_of_commit(Path(variant.place), variant.commit)
+
+
+def _below_top(variant: Variant) -> Path:
+    """Return where, within its files, the folder is that a variant names."""
+    return top_of(Path(variant.place))[1]
 
 
 def _taken_out(words: list[str], variables: dict[str, str]) -> list[str]:
@@ -208,10 +216,11 @@ def _diverged(variants: Sequence[Variant]) -> list[str]:
 
 def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
     variants = parameters.parsed_variants
+    of_kind = {kind: [each.place for each in variants if each.kind == kind] for kind in TREES}
     texts = [
         f"{Path(place).name} has changes that are not committed: no measured revision holds them"
-        for place in dict.fromkeys(variant.place for variant in variants if variant.kind == "git")
-        if is_dirty(Path(place))
+        for place in dict.fromkeys(of_kind["git"])
+        if place not in of_kind["tree"] and is_dirty(Path(place))
     ]
     texts += _diverged(variants)
     commands = [variant.name for variant in variants if variant.kind == "command"]
