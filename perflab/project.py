@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from perflab.errors import ParameterError
 FILE = "perflab.toml"
 RESULTS = {"runs": "perflab-runs", "figures": "figures", "sweeps": "perflab-sweeps"}
 EXPERIMENTS = "perflab_experiments"
+# The tables that are read here. All others are about duels, whose parameters check them.
+OF_A_PROJECT = ("results", "experiments")
+OF_DUELS = ("service", "load")
 # What a project's notebook compares: the last two commits of the folder that it is in.
 OF_THE_NOTEBOOK = {
     "folder": ".",
@@ -111,7 +114,10 @@ def _problems(content: Mapping[str, object]) -> list[str]:
     for table, values in content.items():
         known = tables.get(table)
         if known is None:
-            problems.append(f"[{table}] has no meaning; there are: {_listed(tables)}")
+            # What stands at the top is a parameter of a duel.
+            if table not in OF_DUELS and isinstance(values, dict):
+                listed = _listed((*tables, *OF_DUELS))
+                problems.append(f"[{table}] has no meaning; there are: {listed}")
         elif not isinstance(values, dict):
             problems.append(f"{table} must be a table: [{table}]")
         else:
@@ -133,5 +139,5 @@ def _fault(value: object, key: str, known: Mapping[str, object]) -> str:
     return "" if are_folders else f'must be a list of folders, as ["{EXPERIMENTS}"]'
 
 
-def _listed(names: Mapping[str, object]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)

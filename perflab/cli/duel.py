@@ -57,7 +57,12 @@ def command(
     prepare: Annotated[str, _option("shell command, run once per git or tree variant", START)] = "",
     env: Annotated[
         list[str] | None,
-        _option("variable of your environment that variants get; repeatable", START, "--env"),
+        _option("NAME=VALUE, or NAME of your environment, for variants; repeatable", START),
+    ] = None,
+    env_file: Annotated[str, _option("file of lines NAME=VALUE, shown nowhere", START)] = "",
+    also: Annotated[
+        list[str] | None,
+        _option("HOST:PORT of a store on loopback that variants may use; repeatable", START),
     ] = None,
     health: Annotated[str, _option("path that answers 200 when a variant is ready", START)] = "",
     start_timeout: Annotated[float | None, _option("seconds to become ready (60)", START)] = None,
@@ -162,7 +167,8 @@ def command(
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
         "seed": seed, "variants": variant, "env": env, "header_file": header_file,
-        "secret": secret, "against": against, "working_tree": working_tree or None,
+        "secret": secret, "env_file": env_file, "also": also,
+        "against": against, "working_tree": working_tree or None,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value not in (None, "", [])}
     # Late: pydantic is slow to import.

@@ -1,4 +1,7 @@
-"""``duel.toml``: variants, load and gate of a duel; every wrong key is told with its line."""
+"""What a duel is given: by options, and by ``duel.toml`` or the project's ``perflab.toml``.
+
+Every wrong key of a file is told with its line.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,17 @@ from perflab import systems
 from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError
 from perflab.parameters import check, did_you_mean
+from perflab.project import FILE, OF_A_PROJECT, project_file
 
 SUBJECT = "perflab duel"
-VARIANTS, LOAD = "variants", "load"
+VARIANTS, SERVICE, LOAD = "variants", "service", "load"
+TABLES = (VARIANTS, SERVICE, LOAD)
+# Their entries make one parameter, a list of texts NAME=VALUE.
+MAPPINGS = ((VARIANTS,), (SERVICE, "env"), (SERVICE, "needs"))
+KNOWN = ((SERVICE,), (LOAD,), *MAPPINGS)
+# Files that a table names, relative to the file.
+FILES = ("header_file", "env_file")
+OF_TREES = ("command", "prepare")
 KeyPath = tuple[str, ...]
 
 
@@ -26,14 +37,19 @@ def given(
 ) -> tuple[dict[str, Any], list[str], bool]:
     """Return the parameters, thresholds and strictness of a file and of options that overrule it.
 
-    The thresholds of ``fail_on`` are added to those of the file, and a new run has enough blocks
-    for all (:mod:`perflab.cli.duel_blocks`).
+    Without a file it is the project's ``perflab.toml``, if that has a service or a load. The
+    thresholds of ``fail_on`` are added to those of the file, and a new run has enough blocks for
+    all (:mod:`perflab.cli.duel_blocks`).
 
     Of a ``run`` that is to be finished, the other parameters are not checked here: it has its own.
     Raises ParameterError with every problem.
     """
-    of_file, places = read_duel(Path(file)) if file else ({}, {})
+    found = Path(file) if file else None if run else project_file()
+    of_file, places = read_duel(found) if found else ({}, {})
     values = {**of_file, **options}
+    if not file and not any(_is_tree(text) for text in values.get(VARIANTS, ("=git:",))):
+        # The project's command starts files; variants that bring their own have no use for it.
+        values = {name: value for name, value in values.items() if name not in OF_TREES}
     if run:
         values.pop("folder", None)
     elif VARIANTS not in values and "against" not in values:
@@ -60,18 +76,27 @@ def given(
     return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
 
 
+def _is_tree(text: str) -> bool:
+    return text.partition("=")[2].startswith(("git:", "tree:"))
+
+
 def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the values of a file, by the names of parameters, and where each stands in the file.
 
-    ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` the parameters of the load; all others stand
-    at the top. Relative paths begin at the folder of the file, unless it names another.
+    ``[variants]`` holds NAME = "KIND:WHAT", ``[service]`` the parameters of how variants are
+    started and what they need, ``[load]`` those of the load; all may stand at the top as well.
+    Relative paths begin at the folder of the file, unless it names another. Tables of a project
+    that are not about duels are passed over.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(SUBJECT, [f"{path}: {error}"]) from None
-    places = {keys: f"{path}, line {line}: " for keys, line in _lines(text).items()}
+    for table in OF_A_PROJECT if path.name == FILE else ():
+        content.pop(table, None)
+    lines = {keys: line for keys, line in _lines(text).items() if keys[0] in content}
+    places = {keys: f"{path}, line {line}: " for keys, line in lines.items()}
     problems = [
         f"{places[keys]}{'.'.join(keys)} {problem}"
         for keys, value in _leaves(content)
@@ -79,37 +104,48 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     ]
     if problems:
         raise ParameterError(SUBJECT, problems)
-    variants, load = content.pop(VARIANTS, {}), content.pop(LOAD, {})
-    values = {**content, **load}
-    if variants:
-        values[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
+    values: dict[str, Any] = {}
+    for keys, value in _leaves(content):
+        if keys[:-1] in MAPPINGS:
+            values.setdefault(_parameter(keys), []).append(f"{keys[-1]}={value}")
+        else:
+            values[_parameter(keys)] = value
     folder = path.resolve().parent
-    values["folder"] = str(folder / str(values.get("folder", "")))
-    if "header_file" in values:
-        values["header_file"] = str(folder / str(values["header_file"]))
-    of_names = (keys for keys in places if keys[0] != VARIANTS or len(keys) == 1)
-    return values, {keys[-1]: places[keys] for keys in of_names}
+    if values:
+        values["folder"] = str(folder / str(values.get("folder", "")))
+    for name in FILES:
+        if name in values:
+            values[name] = str(folder / str(values[name]))
+    return values, {_parameter(keys): place for keys, place in reversed(places.items())}
+
+
+def _parameter(keys: KeyPath) -> str:
+    """Return the name of the parameter that a key of a file is, or is a part of."""
+    return keys[1] if keys[0] in (SERVICE, LOAD) and len(keys) > 1 else keys[0]
 
 
 def _problem(keys: KeyPath, value: object, content: Mapping[str, Any]) -> str:
     """Return what is wrong with the kind or place of a key."""
     table, name = keys[0], keys[-1]
-    if table not in (VARIANTS, LOAD):
+    tables = " and ".join([", ".join(f"[{each}]" for each in TABLES[:-1]), f"[{TABLES[-1]}]"])
+    if table not in TABLES:
         if len(keys) > 1:
-            hint = did_you_mean(table, (VARIANTS, LOAD))
-            return f"is in no table of this file{hint}; tables: [{VARIANTS}] and [{LOAD}]"
+            hint = did_you_mean(table, TABLES)
+            return f"is in no table of this file{hint}; tables: {tables}"
     elif len(keys) == 1:
         return f'must be a table: write [{table}], and below it lines like NAME = "..."'
-    elif table == LOAD and name in content:
-        return f"stands both at the top and in [{LOAD}]"
+    elif table != VARIANTS and len(keys) == 2 and name in content:
+        return f"stands both at the top and in [{table}]"
     elif table == VARIANTS and len(keys) > 2:
         entry = f'"{".".join(keys[1:])}" = {json.dumps(str(value), ensure_ascii=False)}'
         return f"is a table: put a name with dots in quotes ({entry})"
     elif table == VARIANTS and not isinstance(value, str):
         return 'must be text in quotes, like "command:python3 server.py --port {port}"'
+    if keys[:-1] in MAPPINGS:
+        return "must be text in quotes" * (not isinstance(value, str | int | float))
     if len(keys) > 2:
         return f"is within {'.'.join(keys[:-1])}, which must be text, a number or a list"
-    if isinstance(value, (Mapping, datetime.date, datetime.time)):
+    if isinstance(value, Mapping | datetime.date | datetime.time):
         return "must be text, a number or a list"
     return ""
 
@@ -118,7 +154,7 @@ def _leaves(table: Mapping[str, Any], above: KeyPath = ()) -> Iterator[tuple[Key
     """Yield all values that are no tables, and empty tables but those which the file may have."""
     for name, value in table.items():
         keys = (*above, name)
-        if isinstance(value, Mapping) and (value or keys in ((VARIANTS,), (LOAD,))):
+        if isinstance(value, Mapping) and (value or keys in KNOWN):
             yield from _leaves(value, keys)
         else:
             yield keys, value

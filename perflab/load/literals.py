@@ -37,6 +37,7 @@ OPTION = re.compile(r"--?([A-Za-z][\w-]*)")
 BARE = re.compile(r"[\w@%+=:,./{}-]+")
 # Nobody is called so: a token that stands for user and password.
 LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=@)")
+ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.S)
 SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -133,6 +134,15 @@ def shell(text: str, names: Names) -> str:
     return target(ASSIGNMENT.sub(assigned, text), names)
 
 
+def variable(text: str, names: Names) -> str:
+    """Return ``NAME=value`` of an environment; a name alone stands for the caller's variable."""
+    name, equals, value = text.partition("=")
+    if not value:
+        return text
+    kept = _kept_around_placeholders(value, name) if names.has(name) else target(value, names)
+    return f"{name}{equals}{kept}"
+
+
 def variant(text: str, names: Names) -> str:
     """Return a variant, ``NAME=KIND:WHAT``."""
     name, equals, rest = text.partition("=")
@@ -159,7 +169,8 @@ def _kept_around_placeholders(value: str, name: str) -> str:
 
 def _without_passwords(text: str) -> str:
     def kept_back(match: re.Match[str]) -> str:
-        if REFERENCE.fullmatch(match[2]) or REFERENCE.fullmatch(match[0][:-1]):
+        is_filled_later = PLACEHOLDER.fullmatch(match[2]) or REFERENCE.fullmatch(match[2])
+        if is_filled_later or REFERENCE.fullmatch(match[0][:-1]):
             return match[0]
         return f"{match[1]}:{keep(match[2], 'URL_PASSWORD')}@"
 
@@ -171,15 +182,16 @@ Form = Callable[[str, Names], str]
 # The parameters that may hold credentials.
 FORMS: Mapping[str, Form] = {
     "headers": header, "variants": variant, "command": command, "prepare": shell, "path": target,
-    "url": target, "health": target, "body": body,
+    "url": target, "health": target, "body": body, "env": variable, "setup": command,
 }  # fmt: skip
+LISTS = ("headers", "variants", "env")
 
 
 def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters whose credentials are references, and the headers of ``header_file``.
+    """Return parameters whose credentials are references, with those of their files.
 
-    Text that is not yet split into a list stays as it is. Raises ValueError for a header file that
-    cannot be read, and for an entry of ``secret`` that is no name in these parameters.
+    Text that is not yet split into a list stays as it is. Raises ValueError for a file that cannot
+    be read, and for an entry of ``secret`` that is no name in these parameters.
     """
     changed = dict(values)
     more = _listed(values.get("secret"))
@@ -187,15 +199,22 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
     if file := changed.get("header_file"):
         headers = [*_listed(changed.get("headers")), *_of_file(Path(str(file)))]
         changed |= {"header_file": "", "headers": headers}
+    if file := changed.get("env_file"):
+        given = _listed(changed.get("env"))
+        own = {text.partition("=")[0] for text in given}
+        of_file = [
+            text for text in _variables(Path(str(file))) if text.partition("=")[0] not in own
+        ]
+        changed |= {"env_file": "", "env": [*given, *of_file]}
     for parameter, form in FORMS.items():
         value = changed.get(parameter)
-        if isinstance(value, str) and parameter not in ("headers", "variants"):
+        if isinstance(value, str) and parameter not in LISTS:
             changed[parameter] = form(value, names)
         elif isinstance(value, list | tuple):
             changed[parameter] = [
                 form(item, names) if isinstance(item, str) else item for item in value
             ]
-    names.met |= {_plain(str(name)) for name in _listed(values.get("env"))}
+    names.met |= {_plain(text.partition("=")[0]) for text in _listed(changed.get("env"))}
     for number, name in enumerate(more, start=1):
         if _plain(name) not in names.met:
             raise ValueError(
@@ -211,19 +230,41 @@ def _listed(value: Any) -> list[str]:
 
 def _of_file(file: Path) -> list[str]:
     """Return the headers of a file, all by reference."""
-    try:
-        lines = file.expanduser().read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or "is no text in UTF-8"
-        raise ValueError(f"header_file {file.name}: {problem}") from None
     headers = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in _lines("header_file", file):
         name, colon, value = line.partition(":")
-        if not line.strip() or line.startswith("#"):
-            continue
         if not (colon and name.strip() and value.strip()):
             raise ValueError(
                 f"header_file {file.name}, line {number}: it is not like 'Name: value'"
             )
         headers.append(f"{name.strip()}: {_kept(value.strip(), name)}")
     return headers
+
+
+def _variables(file: Path) -> list[str]:
+    """Return the variables of a file of lines ``NAME=value``, as a shell reads it, by reference."""
+    texts = []
+    for number, line in _lines("env_file", file):
+        try:
+            words = [word for word in shlex.split(line, comments=True) if word != "export"]
+        except ValueError:
+            words = []
+        if len(words) != 1 or not ASSIGNED.fullmatch(words[0]):
+            raise ValueError(f"env_file {file.name}, line {number}: it is not like 'NAME=value'")
+        name, _, value = words[0].partition("=")
+        texts.append(f"{name}={keep(value, name) if value else ''}")
+    return texts
+
+
+def _lines(parameter: str, file: Path) -> list[tuple[int, str]]:
+    """Return the lines of a file that say something, with their numbers."""
+    try:
+        lines = file.expanduser().read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or "is no text in UTF-8"
+        raise ValueError(f"{parameter} {file.name}: {problem}") from None
+    return [
+        (number, line)
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perflab.cli import app
-from perflab.cli.duel_file import read_duel
+from perflab.cli.duel_file import given, read_duel
 from perflab.errors import ParameterError
 
 WHOLE = """# a comment
@@ -54,7 +54,7 @@ def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
          '("v1.9" = "command:a {port}")'),
         ('"command:a {port}"', "7", "line 6: variants.v1.9 must be text in quotes, like"),
         ("[variants]", "[varaints]", "line 6: varaints.v1.9 is in no table of this file (did you "
-         "mean 'variants'?); tables: [variants] and [load]"),
+         "mean 'variants'?); tables: [variants], [service] and [load]"),
         ("[load]", "[load]\nblocks = 3", "line 9: load.blocks stands both at the top"),
         ("blocks = 2", "seed = 2026-11-26", "line 2: seed must be text, a number or a list"),
         ("users = 2", "users = 2.5", "line 12: users = 2.5: must be a whole number"),
@@ -78,3 +78,54 @@ def test_an_option_that_overrules_the_file_has_no_line(tmp_path: Path) -> None:
     text = WHOLE.replace("users = 2", "users = 2.5")
     told = problems(text, tmp_path, "--users", "-1")
     assert "users = -1: input should be greater than or equal to 1" in told
+
+
+SERVICE = """
+[results]
+runs = "elsewhere"
+[service]
+command = "python3 app.py {port}"
+env_file = ".env"
+[service.env]
+MODE = "test"
+WORKERS = 2
+[load]
+path = "/items"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "perflab.toml").write_text(SERVICE)
+    (tmp_path / ".env").write_text("LEVEL=debug\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_projects_file_says_how_its_service_is_started(project: Path) -> None:
+    revisions = [f"{name}=tree:{project}" for name in ("old", "new")]
+    values, _, _ = given("custom_service", "", {"variants": revisions, "path": "/other"}, "")
+    assert values["env"] == ["MODE=test", "WORKERS=2"]
+    assert values["env_file"] == str(project / ".env")
+    assert values["folder"] == str(project)
+    assert (values["command"], values["path"]) == ("python3 app.py {port}", "/other")
+
+
+def test_the_projects_command_is_not_for_variants_that_bring_their_own(project: Path) -> None:
+    own = [f"{name}=command:python3 {project}/other.py {{port}}" for name in ("old", "new")]
+    values, _, _ = given("custom_service", "", {"variants": own}, "")
+    assert "command" not in values
+    assert values["path"] == "/items"
+
+
+def test_a_file_that_is_named_stands_for_the_projects(project: Path) -> None:
+    text = WHOLE.replace("load_line = 13", "").replace("blocks = 2", "blocks = 8")
+    (project / "duel.toml").write_text(text)
+    values, _, _ = given("custom_service", "duel.toml", {}, "")
+    assert "env" not in values
+
+
+def test_a_wrong_key_of_the_projects_file_is_told_with_its_line(project: Path) -> None:
+    (project / "perflab.toml").write_text(SERVICE.replace("path", "paht"))
+    with pytest.raises(ParameterError, match=r"perflab.toml, line 11: unknown parameter 'paht'"):
+        given("custom_service", "", {"variants": ["a=tree:.", "b=tree:."]}, "")

@@ -12,11 +12,14 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 
 from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
 from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
+from perflab.credentials import reference
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
 from perflab.parameters import Whole
 from perflab.paths import services_dir
 from perflab.stacks.process_backend import BACKENDS
+from perflab.systems.custom.foreign_stores import is_loopback
+from perflab.systems.custom.foreign_stores import problems as foreign_stores
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
@@ -91,10 +94,20 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         description="shell command that is run once in the files of each git or tree variant, for "
         "example to install its packages; only with command",
     )
-    env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
+    env: tuple[Annotated[str, Field(pattern=r"(?s)^[A-Za-z_]\w*(=.*)?$")], ...] = Field(
         default=(),
-        description="names of variables of your environment that variants get as well; their "
-        "values are recorded nowhere",
+        description="variables that variants get as well: NAME, with the value that it has in your "
+        "environment, or NAME=VALUE, with the placeholders of what it needs; credentials are "
+        "recorded nowhere",
+    )
+    env_file: str = Field(
+        default="",
+        description="file with lines NAME=VALUE, which are shown nowhere; env overrules it",
+    )
+    also: tuple[str, ...] = Field(
+        default=(),
+        description="addresses of stores on loopback, HOST:PORT, that variants may use although "
+        "the lab did not start them; their data is shared and changed by the load",
     )
     health: str = Field(
         default="",
@@ -162,7 +175,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> OwnServiceParameters:
         variants = self.parsed_variants
-        problems = [*self._of_starts(variants), *self._of_load()]
+        problems = [*self._of_starts(variants), *self._of_stores(variants), *self._of_load()]
         backend, backend_problems = self._backend(variants)
         if problems or backend_problems:
             raise ValueError("; ".join([*problems, *backend_problems]))
@@ -210,6 +223,25 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
                 f"health = '{self.health}' is no path; a path begins with /, like /health"
             )
         return problems
+
+    def _of_stores(self, variants: tuple[Variant, ...]) -> list[str]:
+        """Return why the addresses of stores that variants would get are not safe."""
+        texts = {name: self.variables[name] for name in self.variables}
+        texts |= {"command": self.command, "prepare": self.prepare}
+        texts |= {each.name: each.place for each in variants if each.kind == "command"}
+        outside = [address for address in self.also if not is_loopback(address)]
+        refused = [
+            f"also: {address} is no address of loopback, and the load changes what it meets: let "
+            "the lab start a store (needs)"
+            for address in outside
+        ]
+        return refused or foreign_stores(texts, self.also)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables that variants get; those of the caller's are references."""
+        pairs = (text.partition("=") for text in self.env)
+        return {name: value if equals else reference(name) for name, equals, value in pairs}
 
     def _of_load(self) -> list[str]:
         problems = []

@@ -98,7 +98,7 @@ def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
 
 def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[dict[str, Any], str]:
     """Return the entries of the description, and the script that prepares a process."""
-    passed = {name: credentials.reference(name) for name in parameters.env}
+    passed = parameters.variables
     variables = {"PORT": "{port}", "HOST": "{host}", **passed}
     description: dict[str, Any] = {
         "summary": variant.text,
@@ -228,6 +228,11 @@ def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
         texts.append(
             f"the code of {', '.join(commands)} is not recorded: commit it and name its revision "
             "(git:REPOSITORY@REVISION)"
+        )
+    if parameters.also:
+        texts.append(
+            f"{', '.join(parameters.also)}: the lab did not start this store; all variants share "
+            "it, and what the load writes stays in it from block to block"
         )
     urls = [variant.name for variant in variants if variant.kind == "url"]
     if urls:

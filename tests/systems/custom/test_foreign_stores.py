@@ -1,0 +1,84 @@
+"""No load and no set-up meets a store that the lab did not start, unless the user named it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab.systems.custom.foreign_stores import addresses
+from tests.systems.custom.test_variants import COMMAND, checked, problems
+
+VARIANTS = [f"a=command:{COMMAND}", f"b=command:{COMMAND} --new"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        (
+            "DATABASE_URL",
+            "postgresql://me:secret@db.example.com:5433/shop",
+            ["db.example.com:5433"],
+        ),
+        ("DATABASE_URL", "postgresql+asyncpg://db/shop", ["db:5432"]),
+        ("X", "jdbc:mysql://10.0.0.7/shop?user=me", ["10.0.0.7:3306"]),
+        ("CACHE", "rediss://:pw@cache.example.com/0", ["cache.example.com:6379"]),
+        ("M", "mongodb://a:1,b:2/shop", ["a:1", "b:2"]),
+        ("DSN", "host=db.example.com dbname=shop", ["db.example.com"]),
+        ("PGHOST", "/var/run/postgresql", ["/var/run/postgresql"]),
+        ("DB_HOST", "db", ["db"]),
+        ("SPRING_KAFKA_SERVERS", "k1:9092,k2:9092", ["k1:9092", "k2:9092"]),
+        ("command", "python app.py --db postgres://db/shop", ["db:5432"]),
+        ("DATABASE_URL", "postgresql://{db.user}:{db.password}@{db.host}:{db.port}/x", []),
+        ("DATABASE_URL", "{db.url}", []),
+        ("PGHOST", "{db.host}", []),
+        ("DATABASE_URL", "sqlite:///shop.db", []),
+        ("ALLOWED_HOST", "example.com", []),
+        ("UPSTREAM", "http://127.0.0.1:8000/", []),
+        ("DB_HOSTS_FILE", "x", []),
+        ("MODE", "test", []),
+    ],
+)
+def test_addresses_of_stores_are_found(name: str, text: str, found: list[str]) -> None:
+    assert list(addresses(name, text)) == found
+
+
+@pytest.mark.promise
+def test_a_store_that_the_lab_did_not_start_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = "postgresql://me:hunter2@db.example.com/shop"
+    monkeypatch.setenv("SHOP_DATABASE", outside)
+    (tmp_path / ".env").write_text(f"# the team's\nexport DATABASE_URL='{outside}'\nMODE=test\n")
+    ways: list[dict[str, object]] = [
+        {"env": [f"DATABASE_URL={outside}"]},
+        {"env": ["SHOP_DATABASE"]},
+        {"env_file": str(tmp_path / ".env")},
+        {"variants": [f"a=command:env DB={outside} {COMMAND}", VARIANTS[1]]},
+    ]
+    for way in ways:
+        told = problems(**({"variants": VARIANTS} | way))
+        assert "a store that the lab did not start (db.example.com:5432)" in told, way
+        assert "hunter2" not in told
+        assert "also" not in told, "it cannot be allowed"
+    assert "is no address of loopback" in problems(variants=VARIANTS, also=["db.example.com:5432"])
+
+
+@pytest.mark.promise
+def test_one_on_loopback_is_refused_until_it_is_named() -> None:
+    values = {"variants": VARIANTS, "env": ["DATABASE_URL=postgresql://me:pw@localhost/shop"]}
+    assert 'also = ["localhost:5432"]' in problems(**values)
+    assert checked(**values, also=["localhost:5432"]).also == ("localhost:5432",)
+
+
+def test_what_the_user_sets_overrules_the_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("DATABASE_URL=postgresql://db.example.com/shop\nSTYLE='a b'\n")
+    values = {"variants": VARIANTS, "env_file": str(tmp_path / ".env"), "env": ["DATABASE_URL=x"]}
+    assert checked(**values).variables == {"DATABASE_URL": "x", "STYLE": "{env:STYLE}"}
+
+
+def test_a_line_that_is_no_variable_is_named_and_not_shown(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("GOOD=1\nTOKEN hunter2\n")
+    told = problems(variants=VARIANTS, env_file=str(tmp_path / ".env"))
+    assert ".env, line 2: it is not like 'NAME=value'" in told
+    assert "hunter2" not in told
