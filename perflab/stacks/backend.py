@@ -6,6 +6,7 @@ the kernel keeps readable until the process ends. The lab trusts only what runs 
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import random
@@ -209,8 +210,9 @@ HOST = "127.0.0.1"
 class Launch:
     """Everything a backend needs to start one service instance.
 
-    ``needed`` gives the port for each role that the service needs. ``secret`` is the stack's
-    password, which only a file of the service's user holds. ``cpus`` is as in a node of the plan.
+    ``needed`` gives the port for each role that the service needs, ``provided`` further values by
+    placeholder. ``secret`` is the stack's password, which only a file of the service's user holds.
+    ``cpus`` is as in a node of the plan. With ``is_setup`` the service's setup runs in its place.
     """
 
     spec: ServiceSpec
@@ -222,10 +224,18 @@ class Launch:
     cores: tuple[int, ...]
     secret: str = field(repr=False)
     cpus: float | None = None
+    provided: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_setup: bool = False
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return the command to start, with its placeholders."""
+        setup = self.spec.setup if self.is_setup else None
+        return setup.command if setup else self.spec.command
 
     def placeholders(self) -> dict[str, object]:
         """Return the values that both backends share; each backend adds its own paths."""
-        values: dict[str, object] = dict(self.settings)
+        values: dict[str, object] = {**self.settings, **self.provided}
         for role, port in self.needed.items():
             values |= {f"{role}.host": HOST, f"{role}.port": port}
         return values | {"host": HOST, "port": self.port, "control_port": self.control_port}
@@ -258,11 +268,14 @@ class Instance(Protocol):
     def resume(self) -> None:
         """Let the service run again."""
 
-    def stop(self) -> bool:
+    def stop(self, keep_data: bool = False) -> bool:
         """End the service and remove its data; return whether it did not end in order.
 
         It never raises for a dead service.
         """
+
+    def exit_status(self) -> int | None:
+        """Return the exit status of the first process (a signal: negative); None while it runs."""
 
     def exit_reason(self) -> str:
         """Return why the service no longer runs, or an empty string while it does."""
@@ -304,6 +317,12 @@ class Backend(Protocol):
     def cpu_obstacle(self) -> str:
         """Return why the backend cannot limit CPU, and the way out; empty if it can."""
 
+    def copy_data(self, launch: Launch, stack: str, work: Work) -> None:
+        """Let a service begin with a copy of the data that it left in another ``stack``.
+
+        Raises MachineShort where the disk is full.
+        """
+
     def start(self, launch: Launch) -> Instance:
         """Start one service and return without waiting until it is healthy."""
 
@@ -313,6 +332,23 @@ def printed_by(words: Sequence[str], status: int, output: str, problems: str) ->
     if status:
         raise StackError(f"'{' '.join(words)}' failed: {problems.strip() or output.strip()}")
     return output
+
+
+# The copy is on disk when it ends: it must not be written while a trial is measured.
+COPY = ("sh", "-c", 'cp -a --reflink=auto "$0/." "$1/" && sync -f "$1"')
+
+
+def refuse_failed_copy(service: str, status: int, output: str) -> None:
+    """Raise MachineShort for a full disk, and StackError for all else that ended a copy."""
+    if not status:
+        return
+    problem = f"the data of '{service}' cannot be copied: {output.strip()[-500:]}"
+    if os.strerror(errno.ENOSPC) in output:
+        raise MachineShort(
+            f"{problem}. Way out: make room on that disk, let the setup write less, or set "
+            "PERFLAB_STATE to a folder on a larger disk"
+        )
+    raise StackError(problem)
 
 
 # The kernel gives outgoing connections ports from 32,768 on. One of these could take a port of that

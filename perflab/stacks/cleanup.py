@@ -19,7 +19,14 @@ from perflab.paths import lock_path, open_dir, state_dir
 from perflab.stacks.backend import PROJECT, LabelProblem, Labels, check_name, read
 from perflab.stacks.engine import connect, docker_client
 from perflab.stacks.service_processes import end, family, labelled, working_in
-from perflab.stacks.stack_folders import OWNER, folders, log_path, remove_folders, tail
+from perflab.stacks.stack_folders import (
+    OWNER,
+    folders,
+    kept_by,
+    log_path,
+    remove_folders,
+    tail,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +144,9 @@ def remove_unmeasured() -> tuple[list[Found], Holder | None]:
 
 def remove_stack(stack: str) -> None:
     """Remove all that is left of one stack, also when none of its services runs."""
-    remove_of_kind("run", stack)
-    _remove_leftovers(stack, docker_client())
+    for name in (stack, kept_by(stack)):
+        remove_of_kind("run", name)
+        _remove_leftovers(name, docker_client())
 
 
 def orphaned_folders() -> list[Path]:

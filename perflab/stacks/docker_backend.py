@@ -18,14 +18,17 @@ from perflab.host.meters import CgroupMeter
 from perflab.host.processes import how_it_ended
 from perflab.stacks import images
 from perflab.stacks.backend import (
+    COPY,
     NO_WORK,
     Interrupted,
+    Labels,
     Launch,
     Work,
     never,
     patiently,
     printed_by,
     read,
+    refuse_failed_copy,
     rendered,
 )
 from perflab.stacks.cleanup import remove_volumes
@@ -67,7 +70,7 @@ class DockerInstance:
         with contextlib.suppress(*NO_ANSWER):
             self._container.unpause()
 
-    def stop(self) -> bool:
+    def stop(self, keep_data: bool = False) -> bool:
         """Stop and remove the container and its volume; return whether it had to be killed."""
         self.resume()
         was_killed = False
@@ -76,23 +79,32 @@ class DockerInstance:
             was_killed = "SIGKILL" in self.exit_reason()
         with contextlib.suppress(*NO_ANSWER):
             self._container.remove(force=True, v=True)
-        with contextlib.suppress(*NO_ANSWER):
-            self._container.client.volumes.get(_volume_name(self.launch)).remove(force=True)
+        if not keep_data:
+            with contextlib.suppress(*NO_ANSWER):
+                volume = _volume_name(self.launch.labels)
+                self._container.client.volumes.get(volume).remove(force=True)
         return was_killed
+
+    def exit_status(self) -> int | None:
+        """Return the exit status of the container (a signal: negative); None while it runs."""
+        self._container.reload()
+        state = self._container.attrs["State"]
+        if state["Running"] or state.get("Paused"):
+            return None
+        code = int(state["ExitCode"])
+        # Docker, like a shell, adds 128 to the number of a signal.
+        return 128 - code if code > 128 else code
 
     def exit_reason(self) -> str:
         """Return how the container ended, or an empty string while it runs."""
         try:
-            self._container.reload()
+            code = self.exit_status()
         except NotFound:
             return "its container is gone"
-        state = self._container.attrs["State"]
-        if state["Running"] or state.get("Paused"):
+        if code is None:
             return ""
-        code = int(state["ExitCode"])
-        # Docker, like a shell, adds 128 to the number of a signal.
-        ended = f"its container {how_it_ended(128 - code if code > 128 else code)}"
-        if state.get("OOMKilled"):
+        ended = f"its container {how_it_ended(code)}"
+        if self._container.attrs["State"].get("OOMKilled"):
             return f"{ended}: out of memory, killed at its limit of {MAX_MEMORY_MIB} MiB"
         return ended
 
@@ -167,6 +179,30 @@ class DockerBackend:
             "CONFIG_CFS_BANDWIDTH and the control group 'cpu', or leave cpus out"
         )
 
+    def copy_data(self, launch: Launch, stack: str, work: Work) -> None:
+        """Copy the service's volume of another stack, in a container that ends with the copy."""
+        labels, data = launch.labels, launch.spec.docker.data
+        source = _volume_name(Labels(stack, labels.service, labels.kind))
+        target = self._volume(launch)
+        container = self.client.containers.create(
+            self._tags[launch.spec.name], [*COPY[1:], "/kept", data], entrypoint=COPY[0],
+            volumes={source: {"bind": "/kept"}, target: {"bind": data}}, network_mode="none",
+            cap_drop=["ALL"], labels=labels.as_docker(), use_config_proxy=False,
+        )  # fmt: skip
+        try:
+            container.start()
+            during = f"while the data of {labels.service} was copied"
+            status = patiently(container.wait, work.interrupted, during)["StatusCode"]
+            refuse_failed_copy(labels.service, status, container.logs().decode(errors="replace"))
+        finally:
+            container.remove(force=True)
+
+    def _volume(self, launch: Launch) -> str:
+        """Make the volume of a service's data unless it exists, and return its name."""
+        name = _volume_name(launch.labels)
+        self.client.volumes.create(name=name, labels=launch.labels.as_docker())
+        return name
+
     def start(self, launch: Launch) -> DockerInstance:
         """Create and start the container on the host's network.
 
@@ -182,14 +218,16 @@ class DockerBackend:
             quota_us = round(launch.cpus * CPU_PERIOD_US)
             options |= {"cpu_period": CPU_PERIOD_US, "cpu_quota": quota_us}
         if part.data:
-            volume = _volume_name(launch)
-            self.client.volumes.create(name=volume, labels=launch.labels.as_docker())
-            options["volumes"] = {volume: {"bind": part.data, "mode": "rw"}}
+            options["volumes"] = {self._volume(launch): {"bind": part.data, "mode": "rw"}}
+        command = rendered(launch.command, values)
+        if launch.is_setup:
+            # It runs in place of the image's own program, and is no argument of it.
+            options["entrypoint"], command = command[0], command[1:]
         instance: DockerInstance | None = None
         try:
             container = self.client.containers.create(
                 self._tags[launch.spec.name],
-                rendered(launch.spec.command, values),
+                command,
                 name=f"perflab-{launch.labels.stack}-{launch.labels.service}",
                 user=f"{part.user}:{part.user}",
                 cap_drop=["ALL"],
@@ -219,7 +257,7 @@ class DockerBackend:
         except APIError as error:
             if part.data and instance is None:
                 with contextlib.suppress(APIError):
-                    self.client.volumes.get(_volume_name(launch)).remove(force=True)
+                    self.client.volumes.get(_volume_name(launch.labels)).remove(force=True)
             raise ServiceFailed(
                 launch.labels.service, f"its container cannot start: {error.explanation}"
             ) from None
@@ -234,5 +272,5 @@ def _secret_archive(secret: str, user: int) -> bytes:
     return buffer.getvalue()
 
 
-def _volume_name(launch: Launch) -> str:
-    return f"perflab-{launch.labels.stack}-{launch.labels.service}"
+def _volume_name(labels: Labels) -> str:
+    return f"perflab-{labels.stack}-{labels.service}"

@@ -128,7 +128,7 @@ def settle(plans: Mapping[str, StackPlan]) -> Residency:
     """Return the residents of all treatments; nodes of equal image and start settings share one.
 
     ``plans`` are the stacks by treatment. Raises StackError where a node lacks a dependency of its
-    service, or the database speaks no SQL.
+    service, the database speaks no SQL, or a setup fills what is no store.
     """
     residents: dict[tuple[object, ...], Node] = {}
     serving: dict[str, dict[str, str]] = {}
@@ -136,6 +136,7 @@ def settle(plans: Mapping[str, StackPlan]) -> Residency:
         _check_database(plan)
         names: dict[str, str] = {}
         for node in plan.nodes:
+            _check_setup(plan, node)
             resident = _resident_for(node, names, residents)
             names[node.name] = resident.name
         serving[treatment] = names
@@ -174,3 +175,16 @@ def _check_needs(spec: ServiceSpec, node: Node, started: Iterable[str]) -> None:
     late = set(node.needs.values()) - set(started)
     if late:
         raise StackError(f"node '{node.name}' needs {', '.join(late)}: list that node before it")
+
+
+def _check_setup(plan: StackPlan, node: Node) -> None:
+    """Refuse a setup that would fill a service whose data the lab cannot keep."""
+    if not load_service(node.service).setup:
+        return
+    for name in node.needs.values():
+        service = plan.node(name).service
+        if not load_service(service).store:
+            raise StackError(
+                f"the setup of node '{node.name}' fills '{name}', and service '{service}' is no "
+                "store ([store] of its service.toml): its data would be gone at the next start"
+            )

@@ -25,6 +25,7 @@ from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import compiler, engine, environments, listening, stack_folders
 from perflab.stacks.backend import (
+    COPY,
     NO_WORK,
     Backend,
     Interrupted,
@@ -32,6 +33,7 @@ from perflab.stacks.backend import (
     Work,
     never,
     printed_by,
+    refuse_failed_copy,
     rendered,
     run_command,
 )
@@ -114,7 +116,7 @@ class ProcessInstance:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
-    def stop(self) -> bool:
+    def stop(self, keep_data: bool = False) -> bool:
         """End the service with all processes that it started; return whether some were killed."""
         first = signal.Signals[self.launch.spec.stop_signal]
         self.follow()
@@ -124,18 +126,23 @@ class ProcessInstance:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
-        shutil.rmtree(self._data, ignore_errors=True)
+        if not keep_data:
+            shutil.rmtree(self._data, ignore_errors=True)
         return bool(killed)
+
+    def exit_status(self) -> int | None:
+        """Return the exit status of the command (a signal: negative); None while it runs."""
+        if self._child.returncode is not None:
+            return self._child.returncode
+        # WNOWAIT: until `stop` has ended its children, no other process may get its id.
+        ended = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def exit_reason(self) -> str:
         """Return how the service ended, or an empty string while it runs."""
-        code = self._child.returncode
-        if code is None:
-            # WNOWAIT: until `stop` has ended its children, no other process may get its id.
-            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            ended = os.waitid(os.P_PID, self._child.pid, options)
-            if ended is not None:
-                code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        code = self.exit_status()
         if code:
             return how_it_ended(code)
         if self._daemons:
@@ -240,6 +247,15 @@ class ProcessBackend:
             "backend='docker')"
         )
 
+    def copy_data(self, launch: Launch, stack: str, work: Work) -> None:
+        """Copy the service's folder of another stack."""
+        service = launch.labels.service
+        stack_folders.make_stack(launch.labels.stack)
+        folders = [stack_folders.make_data(name, service) for name in (stack, launch.labels.stack)]
+        during = f"while the data of {service} was copied"
+        done = work.run([*COPY, *map(str, folders)], during, {"LC_ALL": "C"})
+        refuse_failed_copy(service, done.returncode, done.stderr)
+
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
         stack, service = launch.labels.stack, launch.labels.service
@@ -333,7 +349,7 @@ class ProcessBackend:
 
 def _command(launch: Launch, values: Mapping[str, object]) -> list[str]:
     """Return the service's command, behind a shell that first limits its open files if needed."""
-    command, files = rendered(launch.spec.command, values), launch.max_files()
+    command, files = rendered(launch.command, values), launch.max_files()
     if files is None:
         return command
     return ["/bin/sh", "-c", LIMIT_FILES, str(files), *command]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psutil
 
+from perflab.credentials import keep, masked
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
@@ -33,17 +36,20 @@ from perflab.stacks.resets import forget, named
 from perflab.stacks.service_processes import is_alive, members
 from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service
+from perflab.stacks.stack_folders import kept_by
 from perflab.stacks.starting import refuse_dead, start_all
+from perflab.stacks.stores import lay_to_rest, run_setup, to_fill, told_by
 
 Tell = Callable[[str], None]
-SLOW_STOP_S, CLOSED_WITHIN_S = 2.0, 2.0
+SLOW_S, CLOSED_WITHIN_S = 2.0, 2.0
 
 
 class Residents:
     """Starts the instances that all treatments need, and activates one treatment at a time.
 
     ``images`` has the identity of what each service was started from, ``versions`` what it has
-    installed, ``reported`` the settings that a treatment's nodes reported when last activated.
+    installed, ``reported`` the settings that a treatment's nodes reported when last activated, and
+    ``took_s`` how long setups and the latest copies of what they left took.
     """
 
     def __init__(
@@ -63,15 +69,20 @@ class Residents:
         self.images: dict[str, str] = {}
         self.versions: dict[str, dict[str, str]] = {}
         self.reported: dict[str, dict[str, dict[str, Any]]] = {}
+        self.took_s: dict[str, float] = {}
         self._placement = placement
         self._kind = kind
+        # It is one for the whole run: the data that a setup has left hold it.
         self._secret = secrets.token_urlsafe(24)
+        keep(self._secret, "store password")
         self._tell = tell
         self._interrupted = interrupted
         self._instances: dict[str, Instance] = {}
         self._lasting: dict[str, dict[psutil.Process, str]] = {}
         self._databases: dict[str, Database] = {}
         self._ports: list[socket.socket] = []
+        # The names of the stores that a setup has filled; None before that.
+        self._filled: frozenset[str] | None = None
 
     def prepare(self) -> None:
         """Build images or artifacts of every service of the run.
@@ -87,13 +98,19 @@ class Residents:
             spec = load_service(name)
             work = Work(self._tell, self._interrupted, labels)
             self.images[name] = self.backend.prepare(spec, work)
-            self.versions[name] = self.backend.versions(spec)
+            server = {"server": spec.store.text} if spec.store else {}
+            self.versions[name] = self.backend.versions(spec) | server
 
     def start(self) -> None:
-        """Start and seed every resident; where one fails, stop all and raise its error."""
+        """Start and seed every resident; where one fails, stop all and raise its error.
+
+        Before the first start, the setups of the services fill their stores.
+        """
         self.backend.clear(self.stack)
         try:
-            start_all(self.residency.residents, self._launch, self._instances, self._interrupted)
+            if self._filled is None:
+                self._fill_stores()
+            start_all(self.residency.residents, self._start, self._instances, self._interrupted)
             for name, item in self._instances.items():
                 if sentence := item.follow():
                     self._tell(f"{name}: {sentence}")
@@ -104,25 +121,67 @@ class Residents:
             self.stop()
             raise
 
-    def _launch(self, resident: Node) -> Instance:
-        """Start a resident on its cores, with ports of its own and its dependencies' addresses."""
+    def _fill_stores(self) -> None:
+        """Run every setup once, on stores of another stack, and keep the data of these stores."""
+        kept = kept_by(self.stack)
+        self.backend.clear(kept)
+        fillers, stores = to_fill(self.residency.residents)
+
+        def start(item: Node) -> Instance:
+            return self.backend.start(self._launch(item, kept))
+
+        start_all(stores, start, self._instances, self._interrupted)
+        filled = dict(self._instances)
+        for item in fillers:
+            with self._timed(f"setup of {item.name}"):
+                launch = replace(self._launch(item, kept), is_setup=True)
+                self._instances[item.name] = self.backend.start(launch)
+                run_setup(item.name, self._instances[item.name], filled, self._interrupted)
+                self._instances.pop(item.name).stop()
+        for name in filled:
+            with self._timed(f"rest of {name}"):
+                lay_to_rest(name, self._instances, self._interrupted)
+        self.stop()
+        self._filled = frozenset(filled)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        """Note how long a step takes, and tell it at the first time, and whenever it is slow."""
+        began = time.monotonic()
+        yield
+        took_s = time.monotonic() - began
+        if what not in self.took_s or took_s > SLOW_S:
+            self._tell(f"{what} took {took_s:.1f} s")
+        self.took_s[what] = round(took_s, 3)
+
+    def _start(self, resident: Node) -> Instance:
+        """Start a resident, with a copy of its data where a setup has filled it."""
         self._tell(f"starting {resident.name}")
+        launch = self._launch(resident, self.stack)
+        if resident.name in (self._filled or ()):
+            labels = replace(launch.labels, service=f"copy of {resident.name}").as_environment()
+            with self._timed(f"copy of {resident.name}"):
+                work = Work(interrupted=self._interrupted, labels=labels)
+                self.backend.copy_data(launch, kept_by(self.stack), work)
+        return self.backend.start(launch)
+
+    def _launch(self, resident: Node, stack: str) -> Launch:
+        """Return a start on the resident's cores, with ports of its own, and what it needs."""
         spec = load_service(resident.service)
         port = self._port()
-        launch = Launch(
+        needed = {role: self._instances[name].launch for role, name in resident.needs.items()}
+        return Launch(
             spec=spec,
-            labels=Labels(self.stack, resident.name, self._kind, port),
+            labels=Labels(stack, resident.name, self._kind, port),
             settings=spec.resolve(resident.settings),
-            needed={
-                role: self._instances[name].launch.port for role, name in resident.needs.items()
-            },
+            needed={role: other.port for role, other in needed.items()},
+            provided=told_by(needed),
             port=port,
             control_port=self._port() if spec.control else port,
             cores=getattr(self._placement, resident.placement),
             secret=self._secret,
             cpus=resident.cpus,
         )
-        return self.backend.start(launch)
 
     def _port(self) -> int:
         """Return a port that is held for this run until it stops."""
@@ -232,7 +291,7 @@ class Residents:
         for instance in self.active(treatment).values():
             name = instance.launch.labels.service
             ended = [
-                f"{process.pid} ({command[:60].strip()})"
+                f"{process.pid} ({masked(command)[:60].strip()})"
                 for process, command in self._lasting.get(name, {}).items()
                 if not is_alive(process)
             ]
@@ -240,6 +299,11 @@ class Residents:
             if ended and not instance.exit_reason():
                 lost[name] = f"process {', '.join(ended)}"
         return lost
+
+    def end(self) -> None:
+        """Stop everything, and remove the data that stores would have begun with."""
+        self.stop()
+        self.backend.clear(kept_by(self.stack))
 
     def stop(self) -> None:
         """Stop everything, dependents first; services that nobody needs any more end together."""
@@ -277,7 +341,7 @@ def stopped(instance: Instance) -> str:
     if is_used:
         return f"a process that the lab cannot end still listens at its port {port}: end it"
     how = ", and then had to be killed" * was_killed
-    return f"it took {took_s:.1f} s to end{how}" * (was_killed or took_s > SLOW_STOP_S)
+    return f"it took {took_s:.1f} s to end{how}" * (was_killed or took_s > SLOW_S)
 
 
 def stand(plan: StackPlan, backend: Backend, places: Placement, tell: Tell) -> dict[str, str]:
@@ -289,7 +353,7 @@ def stand(plan: StackPlan, backend: Backend, places: Placement, tell: Tell) -> d
     try:
         residents.activate("up")
     except BaseException:
-        residents.stop()
+        residents.end()
         raise
     addresses = {}
     for name, instance in residents.active("up").items():

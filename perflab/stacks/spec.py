@@ -156,6 +156,39 @@ class Place(FrozenModel):
     http: str
 
 
+class Store(FrozenModel):
+    """What a service that keeps others' data tells them, and how it is brought to rest.
+
+    ``product`` and ``version`` are what its server calls itself. Services that need it have
+    ``user``, ``name``, ``url`` and the stack's password as placeholders (``{db.url}``); ``url`` has
+    placeholders itself. When the command ``rest`` has ended, nothing is left to do for what was
+    written before.
+    """
+
+    product: str
+    version: str
+    user: str
+    name: str
+    url: str
+    rest: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def text(self) -> str:
+        """Return what the store is: ``PostgreSQL 18.6``."""
+        return f"{self.product} {self.version}"
+
+
+class Setup(FrozenModel):
+    """A command that fills the stores that the service needs, once per run, before the service.
+
+    It has the service's environment, placeholders and cores. The folder that a store then has is
+    copied for each of its later starts.
+    """
+
+    command: tuple[str, ...] = Field(min_length=1)
+    timeout_s: float = Field(600.0, gt=0, le=86_400)
+
+
 class Limits(FrozenModel):
     """``files``: how many descriptors each process may have open; empty: the backend's limit.
 
@@ -196,6 +229,8 @@ class ServiceSpec(FrozenModel):
     report: Report | None = None
     reset: Place | None = None
     counts: Place | None = None
+    store: Store | None = None
+    setup: Setup | None = None
     probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     settings: Mapping[str, Setting] = Field(default_factory=dict)
     folder: Path = Path()
@@ -300,7 +335,7 @@ def _variant(name: str) -> dict[str, Path]:
     return {name: own_folder(variants_dir()) / name / path.name}
 
 
-_PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

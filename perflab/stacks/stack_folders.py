@@ -23,6 +23,11 @@ from perflab.stacks.backend import NAME, Labels, check_name, read
 OWNER = "owner"
 
 
+def kept_by(stack: str) -> str:
+    """Return the name of the stack that keeps the data with which stores of a stack begin."""
+    return f"{stack}.kept"
+
+
 def make_stack(stack: str) -> Path:
     """Make a stack's folder of logs, and note in it which process made it."""
     check_name(stack, "the stack's name")

@@ -168,12 +168,14 @@ class Conductor:
             early.pop_all()
 
         def end() -> None:
-            residents.stop()
+            residents.end()
             # Not if that failed: then they end what is left.
             reapers.dismiss()
 
         ending.callback(end)
         residents.start()
+        if residents.took_s:
+            writer.update(notes={**writer.record.notes, "took_s": residents.took_s})
         return Bench(
             residents,
             self._generator(ending, places, name),

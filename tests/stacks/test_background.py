@@ -155,7 +155,7 @@ def test_a_server_that_another_program_keeps_has_no_cpu_and_no_memory(keeper: Pa
 
 def test_services_end_side_by_side_and_a_slow_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_backend, "STOP_TIMEOUT_S", 1.5)
-    monkeypatch.setattr(residents, "SLOW_STOP_S", 1.0)
+    monkeypatch.setattr(residents, "SLOW_S", 1.0)
     stubborn = SERVER.replace(" ", f" -c {shlex.quote(STUBBORN)} ", 1)
     duel = Duel(stubborn, stubborn)
     first, second = duel.started()

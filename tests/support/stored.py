@@ -1,0 +1,91 @@
+"""Descriptions of a user's service with a store, as a duel writes them, and runs of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from perflab.host.own_folders import own_folder
+from perflab.instruments import STANDARD
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.paths import state_dir, variants_dir
+from perflab.recordings import Contrast
+from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.stores import store_node
+from perflab.trials.experiment import Experiment, RunParameters
+from perflab.trials.plan import RunPlan, Treatment
+
+PROGRAM = Path(__file__).with_name("shop.py")
+ROWS = 40
+
+
+def describe(name: str, notes: Path, setup: str = "", timeout_s: float = 60.0) -> str:
+    """Write the description of a shop, and return the name of the service."""
+    own_folder(state_dir())
+    service = f"variant-shop-{name}"
+    folder = own_folder(variants_dir()) / service
+    folder.mkdir(exist_ok=True)
+    program = [sys.executable, str(PROGRAM)]
+    filled = f"[setup]\ncommand = {json.dumps([*program, *setup.split()])}\n" * bool(setup)
+    (folder / "service.toml").write_text(
+        f"""
+name = "{service}"
+summary = "a shop"
+command = {json.dumps([*program, "serve", "{port}"])}
+of_user = true
+needs = ["db"]
+
+[environment]
+DATABASE_URL = "{{db.url}}"
+NOTES = "{notes}"
+NAME = "{name}"
+
+[health]
+http = "/health"
+{filled}{f"timeout_s = {timeout_s}" * bool(setup)}
+"""
+    )
+    return service
+
+
+def stack(name: str, kind: str, service: str) -> StackPlan:
+    shop = Node(name=name, service=service, needs={"db": "db"})
+    return StackPlan(nodes=(store_node("db", kind, apart=name), shop))
+
+
+def plan(kind: str, notes: Path, setup: str = "", seconds: float = 0.4, **given: Any) -> RunPlan:
+    """Return the plan of a run of two equal shops, each with a store of its own."""
+
+    def treatments(_: RunParameters) -> list[Treatment]:
+        return [
+            Treatment(
+                name=f"variant={name}",
+                label=name,
+                levels={"variant": name},
+                stack=stack(name, kind, describe(name, notes, setup)),
+                workload=Workload(
+                    request=Request(node=name, path="/"),
+                    arrivals=ClosedLoop(users=2, duration_s=seconds, warmup_s=0.1),
+                ),
+                instruments=STANDARD,
+            )
+            for name in ("old", "new")
+        ]
+
+    def contrasts(_: RunParameters) -> list[Contrast]:
+        sides = {"numerator": {"variant": "new"}, "denominator": {"variant": "old"}}
+        return [
+            Contrast(name="new against old", claim="new", response="throughput_rps", **sides)
+        ]
+
+    experiment = Experiment(
+        name="shops",
+        title="Two shops",
+        question="Is one slower?",
+        parameters=RunParameters,
+        treatments=treatments,
+        contrasts=contrasts,
+    )
+    return experiment.plan(experiment.check({"blocks": 3, "seed": 5, **given}))
