@@ -60,6 +60,11 @@ def command(
         _option("NAME=VALUE, or NAME of your environment, for variants; repeatable", START),
     ] = None,
     env_file: Annotated[str, _option("file of lines NAME=VALUE, shown nowhere", START)] = "",
+    needs: Annotated[
+        list[str] | None,
+        _option("NAME=postgres or NAME=redis: a store of its own; repeatable", START),
+    ] = None,
+    setup: Annotated[str, _option("command that fills the stores, once per run", START)] = "",
     also: Annotated[
         list[str] | None,
         _option("HOST:PORT of a store on loopback that variants may use; repeatable", START),
@@ -168,6 +173,7 @@ def command(
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
         "seed": seed, "variants": variant, "env": env, "header_file": header_file,
         "secret": secret, "env_file": env_file, "also": also,
+        "needs": needs, "setup": setup,
         "against": against, "working_tree": working_tree or None,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value not in (None, "", [])}

@@ -76,9 +76,7 @@ def plan(kind: str, notes: Path, setup: str = "", seconds: float = 0.4, **given:
 
     def contrasts(_: RunParameters) -> list[Contrast]:
         sides = {"numerator": {"variant": "new"}, "denominator": {"variant": "old"}}
-        return [
-            Contrast(name="new against old", claim="new", response="throughput_rps", **sides)
-        ]
+        return [Contrast(name="new against old", claim="new", response="throughput_rps", **sides)]
 
     experiment = Experiment(
         name="shops",

@@ -145,15 +145,15 @@ def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, byt
 class _ServiceCost(Look["ServiceCost"]):
     def after(self) -> None:
         table = ProcessTable()
-        self._memory: dict[str, float] = {}
-        self._unknown: list[Remark] = []
-        for name, instance in self.scene.services.items():
-            try:
-                self._memory[name] = instance.meter().held_bytes(table)
-            except OSError as error:
-                self._memory[name] = float("nan")
-                text = f"service '{name}': the memory that it holds is not known ({error})"
-                self._unknown.append(Remark(code=MEMORY_UNKNOWN, text=text))
+        self._memory_bytes, self._unknown = float("nan"), list[Remark]()
+        name = self.scene.workload.request.node
+        if not name:
+            return
+        try:
+            self._memory_bytes = self.scene.instance(name).meter().held_bytes(table)
+        except OSError as error:
+            text = f"service '{name}': the memory that it holds is not known ({error})"
+            self._unknown.append(Remark(code=MEMORY_UNKNOWN, text=text))
 
     def observe(self, load: Load) -> Observation:
         result = load.result
@@ -161,21 +161,31 @@ class _ServiceCost(Look["ServiceCost"]):
         failed = int((measured["error"] != "").sum())
         step = 1 / max(1, len(measured))
         columns = {FAILURES: failed * step, resolution_column(FAILURES): step}
-        for name, memory_bytes in self._memory.items():
+        if name := load.workload.request.node:
             samples = load.samples[load.samples["service"] == name]
+            columns |= self._cpu(load)
             # Without samples other processes answered, and these are not the service.
-            columns |= cpu_per_success(CPU, samples, result)
-            columns[MEMORY] = float("nan") if samples.empty else memory_bytes
+            columns[MEMORY] = float("nan") if samples.empty else self._memory_bytes
             columns[growth_column(MEMORY)] = memory_growth(samples, result)
             columns[requests_column(MEMORY)] = len(result.requests)
         return Observation(columns, warnings=self._unknown)
+
+    def _cpu(self, load: Load) -> dict[str, float]:
+        """Return the CPU of a request: of the service, and of all that it needs."""
+        whole: dict[str, float] = {}
+        for name in self.scene.services:
+            samples = load.samples[load.samples["service"] == name]
+            for column, value in cpu_per_success(CPU, samples, load.result).items():
+                whole[column] = whole.get(column, 0.0) + value
+        return whole
 
 
 class ServiceCost(Instrument):
     """CPU time per measured request, and memory after the load, of a service that the lab started.
 
-    ``service_cpu_us_per_request`` is all CPU of the service in the measured stage over the requests
-    that succeeded in it; ``failure_share`` is of measured requests, in steps of one request.
+    ``service_cpu_us_per_request`` is all CPU of the service, and of the stores that it needs, in
+    the measured stage over the requests that succeeded in it; ``failure_share`` is of measured
+    requests, in steps of one request.
     ``service_memory_bytes`` is read once, after the load: of processes what they share once, of
     containers that of their control group (:mod:`perflab.host.meters`). Beside it stand its
     growth with a request, by samples of resident memory, and the requests that were sent before.

@@ -13,15 +13,17 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
 from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
 from perflab.credentials import reference
+from perflab.errors import StackError
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
 from perflab.parameters import Whole
 from perflab.paths import services_dir
 from perflab.stacks.process_backend import BACKENDS
+from perflab.stacks.stores import store_node
 from perflab.systems.custom.foreign_stores import is_loopback
 from perflab.systems.custom.foreign_stores import problems as foreign_stores
 from perflab.systems.custom.revisions import against, holds
-from perflab.systems.custom.variants import Variant, all_variants, words_of
+from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
 from perflab.trials.warming import LEAST_S
 
@@ -109,6 +111,18 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         description="addresses of stores on loopback, HOST:PORT, that variants may use although "
         "the lab did not start them; their data is shared and changed by the load",
     )
+    needs: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*=")], ...] = Field(
+        default=(),
+        description="stores that each variant gets of its own, started afresh for every block: "
+        "NAME=postgres or NAME=redis, perhaps with a version (db=postgres:18); {NAME.url}, "
+        "{NAME.host}, {NAME.port}, {NAME.user}, {NAME.password} and {NAME.name} stand for what it "
+        "tells in env, command and setup",
+    )
+    setup: str = Field(
+        default="",
+        description="command that fills what a variant needs, once per run; every block begins with"
+        " a copy of what it left",
+    )
     health: str = Field(
         default="",
         description="path that answers 200 when a variant is ready; empty: the path of the "
@@ -175,7 +189,8 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> OwnServiceParameters:
         variants = self.parsed_variants
-        problems = [*self._of_starts(variants), *self._of_stores(variants), *self._of_load()]
+        problems = [*self._of_starts(variants), *self._of_needs(variants)]
+        problems += [*self._of_stores(variants), *self._of_load()]
         backend, backend_problems = self._backend(variants)
         if problems or backend_problems:
             raise ValueError("; ".join([*problems, *backend_problems]))
@@ -198,14 +213,37 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         """Return the variants, read and checked."""
         return all_variants(self.variants, begins_in(self.folder))
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """Return what variants need: the kind of a store, by its name."""
+        return {name: kind for name, _, kind in (text.partition("=") for text in self.needs)}
+
+    def _of_needs(self, variants: tuple[Variant, ...]) -> list[str]:
+        problems = []
+        if self.needs and any(variant.kind == "url" for variant in variants):
+            problems.append("needs are only for variants that the lab starts, and url: is none")
+        for name, kind in self.roles.items():
+            try:
+                store_node(name, kind)
+            except StackError as error:
+                problems.append(f"needs: {error}")
+        texts = {f"env {name}": text for name, text in self.variables.items()}
+        texts |= {"setup": self.setup, "command": self.command}
+        texts |= {each.name: each.place for each in variants if each.kind == "command"}
+        for name, text in texts.items():
+            try:
+                if problem := without_value(text, self.roles):
+                    raise ValueError(problem)
+                if text and not name.startswith("env "):
+                    words_of(text, self.roles)
+            except ValueError as error:
+                problems.append(f"{name}: {error}")
+        return problems
+
     def _of_starts(self, variants: tuple[Variant, ...]) -> list[str]:
         trees = [variant for variant in variants if variant.is_tree]
         problems = []
         if self.command:
-            try:
-                words_of(self.command)
-            except ValueError as error:
-                problems.append(f"command: {error}")
             if not trees:
                 problems.append(
                     "command is only for git and tree variants, and there is none; leave it out"
@@ -227,7 +265,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     def _of_stores(self, variants: tuple[Variant, ...]) -> list[str]:
         """Return why the addresses of stores that variants would get are not safe."""
         texts = {name: self.variables[name] for name in self.variables}
-        texts |= {"command": self.command, "prepare": self.prepare}
+        texts |= {"command": self.command, "prepare": self.prepare, "setup": self.setup}
         texts |= {each.name: each.place for each in variants if each.kind == "command"}
         outside = [address for address in self.also if not is_loopback(address)]
         refused = [

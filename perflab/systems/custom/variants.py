@@ -30,8 +30,10 @@ TREES = ("git", "tree")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 # The CPU of the load's own processes is recorded under these names.
 TAKEN = ("client", "lab")
-PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
+PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 KNOWN = ("port", "host")
+# What a store tells who needs it.
+TOLD = ("url", "host", "port", "user", "password", "name")
 DIGEST = re.compile(f"@[0-9a-f]{{{DIGITS}}}$")
 
 
@@ -126,8 +128,6 @@ def _checked(kind: str, place: str, folder: Path) -> tuple[str, ...]:
             if target != "/":
                 raise ValueError(f"'{place}' has a path; give the path of all variants by --path")
             return (place.rstrip("/"),)
-        case "command":
-            words_of(place)
     return (place,)
 
 
@@ -150,21 +150,26 @@ def _working_tree(place: str, folder: Path) -> tuple[str, str]:
     return str(tree), digest or keep(tree)
 
 
-def words_of(command: str) -> list[str]:
+def words_of(command: str, roles: Iterable[str] = ()) -> list[str]:
     """Return the words of a command, split as by a shell; the command runs without one.
 
-    Raises
-    ------
-    ValueError
-        A quote is open, there is no word, or a placeholder is unknown.
+    ``roles`` are those of what the service needs. ValueError where a quote is open, there is no
+    word, or a placeholder has no value.
     """
     words = shlex.split(command)
     if not words:
         raise ValueError("the command is empty")
-    unknown = [name for name in PLACEHOLDER.findall(command) if name not in KNOWN]
-    if unknown:
-        raise ValueError(
-            f"'{{{unknown[0]}}}' in '{command}' has no value; placeholders: "
-            + ", ".join(f"{{{name}}}" for name in KNOWN)
-        )
+    if problem := without_value(command, roles):
+        raise ValueError(problem)
     return words
+
+
+def without_value(text: str, roles: Iterable[str] = ()) -> str:
+    """Return that a text has a placeholder that has no value, or an empty string."""
+    known = [*KNOWN, *(f"{role}.{field}" for role in roles for field in TOLD)]
+    for name in PLACEHOLDER.findall(text):
+        if name not in known:
+            listed = ", ".join(f"{{{each}}}" for each in known)
+            hint = did_you_mean(name, known)
+            return f"'{{{name}}}' in '{text}' has no value{hint}; placeholders: {listed}"
+    return ""

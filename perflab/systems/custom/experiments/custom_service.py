@@ -19,12 +19,13 @@ from perflab.recordings.responses import FAILURES, named
 from perflab.stacks.builds import made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
+from perflab.stacks.stores import store_node
 from perflab.systems.custom.instruments import RightAnswer, ServiceCost
 from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.revisions import is_dirty, merge_base, top_of
 from perflab.systems.custom.trees import script_of_commit, script_of_tree, without_repository
-from perflab.systems.custom.variants import TREES, Variant, words_of
+from perflab.systems.custom.variants import PLACEHOLDER, TREES, Variant, words_of
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Target, Treatment
 
@@ -50,7 +51,13 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     if variant.kind == "url":
         target = Target(url=variant.place, allowed=parameters.allow_targets)
     else:
-        nodes = (Node(name=variant.name, service=service_of(variant, parameters)),)
+        stores = {
+            role: store_node(f"{variant.name}.{role}", kind, apart=variant.name)
+            for role, kind in parameters.roles.items()
+        }
+        needs = {role: store.name for role, store in stores.items()}
+        own = Node(name=variant.name, service=service_of(variant, parameters), needs=needs)
+        nodes = (*stores.values(), own)
     check = RightAnswer(
         variant=variant.name,
         target=target.url if target else "",
@@ -105,24 +112,27 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
         "command": [],
         "of_user": True,
         "environment": variables,
+        "needs": list(parameters.roles),
         "health": {
             "http": parameters.health or parameters.path,
             "any_status": not parameters.health,
             "timeout_s": parameters.start_timeout_s,
         },
     }
-    script = ""
+    script, begin = "", [*BEGIN_IN, str(begins_in(parameters.folder))]
     match variant.kind:
         case "command":
-            folder = str(begins_in(parameters.folder))
-            words = _taken_out(words_of(variant.place), variables)
-            description["command"] = [*BEGIN_IN, folder, *words]
+            words = _taken_out(words_of(variant.place, parameters.roles), variables)
+            description["command"] = [*begin, *words]
         case "git" | "tree" if parameters.command:
-            words = _taken_out(words_of(parameters.command), variables)
+            words = _taken_out(words_of(parameters.command, parameters.roles), variables)
             below = _below_top(variant)
-            description["command"] = [*BEGIN_IN, f"{{artifacts}}/{below}", *words]
+            begin = [*BEGIN_IN, f"{{artifacts}}/{below}"]
+            description["command"] = [*begin, *words]
             script = _filled(variant) + PREPARE.format(folder=shlex.quote(str(below)))
-            of_prepare = {**passed, "PERFLAB_PREPARE": parameters.prepare}
+            # What a store tells is not known before it runs.
+            known = {name: text for name, text in passed.items() if not PLACEHOLDER.search(text)}
+            of_prepare = {**known, "PERFLAB_PREPARE": parameters.prepare}
             made_from = json.dumps([script, of_prepare])
             description["process"] = {
                 "prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"],
@@ -133,6 +143,10 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
             description["folder"] = variant.place
         case "image":
             description["docker"] = {"image": variant.place}
+    if parameters.setup:
+        words = _taken_out(words_of(parameters.setup, parameters.roles), variables)
+        # In a container it begins in the image's own folder.
+        description["setup"] = {"command": [*begin * bool(description["command"]), *words]}
     return description, script
 
 
