@@ -21,7 +21,7 @@ from perflab.trials.progress import showing
 
 if TYPE_CHECKING:
     from perflab.figures import LabFigure
-    from perflab.load.summary_table import LoadSummary
+    from perflab.load.summary_table import ShownSummary
     from perflab.reports.verdicts import Saved
 
 # Functions import what they need to judge and draw, so that a measurement does not wait for it.
@@ -238,9 +238,10 @@ def export(
     return Saved(exporting.export_runs(runs_to_export, target, list(formats), content))
 
 
-def send_load(url: str, **options: Any) -> LoadSummary:
+def send_load(url: str, **options: Any) -> ShownSummary:
     """Send load to an address without an experiment; see :func:`perflab.load.once.send`."""
     from perflab.load import once
-    from perflab.load.summary_table import LoadSummary
+    from perflab.load.summary_table import ShownSummary
 
-    return LoadSummary(once.send(url, **options))
+    summary = once.send(url, **options)
+    return ShownSummary.model_construct(summary.model_fields_set, **dict(summary))

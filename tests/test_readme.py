@@ -160,4 +160,4 @@ def test_the_call_for_notebooks_does_the_same(server: str) -> None:
     (call,) = re.findall(r"`(perflab\.send_load\(url, [^`]+\))`", README)
     shorter = re.sub(r"duration=\d+", "duration=1", call)
     shown = eval(shorter, {"perflab": perflab_package, "url": server})
-    assert shown["requests"] + shown["unsent"] == 1000
+    assert shown.requests + shown.unsent == 1000
