@@ -65,7 +65,11 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     chosen = systems.experiment(experiment)
     fields = chosen.parameters.model_fields
     defaults = {name: field.get_default() for name, field in fields.items()}
-    return asked_for(chosen, notebook_values(defaults, namespace))
+    checked = asked_for(chosen, notebook_values(defaults, namespace))
+    if not (checked.from_run or checked.resume):
+        # What cannot begin is told in the cell of the parameters.
+        chosen.plan(checked)
+    return checked
 
 
 def open_run(reference: str | Path, *, unfinished: bool = False) -> Run:

@@ -58,7 +58,8 @@ def test_a_notebook_that_is_run_exists_and_has_the_parameters(words: list[str]) 
     assert notebook.is_file()
     # papermill itself turns numbers into numbers.
     typed = {name: int(text) if text.isdigit() else text for name, text in values.items()}
-    systems.experiment(notebook.stem).check(typed)
+    chosen = systems.experiment(notebook.stem)
+    chosen.plan(chosen.check(typed))
 
 
 def test_make_notebook_opens_a_page_that_exists() -> None:
