@@ -18,7 +18,6 @@ import numpy as np
 
 from benchmarks import bench
 from perflab.load.checks.selfcheck import check
-from perflab.load.checks.times import times_of
 from perflab.statistics.quantiles import OF_LOADS, percentiles_of
 from perflab.statistics.two_samples import Rate
 
@@ -51,7 +50,7 @@ def outcomes(share: float, seed: int, seconds: float) -> dict[str, str] | None:
     )
     with server as url, bench.generator() as made:
         result = made.run(work, url)
-        times, judged = times_of(result).numbers(), check(result, work)
+        times, judged = result.response_times.numbers(), check(result, work)
         result.discard()
         noted = settled(url, round(RATE * seconds))
     if any(reason.side != "server" for reason in judged.reasons):

@@ -16,7 +16,7 @@ import pandas as pd
 from benchmarks import bench
 from perflab.analysis.decision import Kind, decide
 from perflab.instruments.requests import time_columns
-from perflab.load.checks.times import Times
+from perflab.load.records.times import Times
 from perflab.recordings.responses import at_least_column, at_most_column, lower_end_column
 from perflab.statistics.comparison import Effect, Ends, effect_of, effect_within
 from perflab.statistics.shares import BlocksOfShares, Tally

@@ -201,7 +201,7 @@ def base_ms(place: Path, command: str, path: str, burn_ms: float) -> float:
             except OSError:
                 time.sleep(0.1)
         summary = api.send_load(url, users=1, duration=3, warmup=1)
-        return float(summary["response_time_ms"]["mean"])
+        return float(summary.response_time.ms["mean"] or math.nan)
     finally:
         os.killpg(begun.pid, signal.SIGTERM)
         begun.wait()

@@ -22,7 +22,6 @@ import numpy as np
 
 from benchmarks import bench
 from perflab.load.checks.selfcheck import check
-from perflab.load.checks.times import times_of
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.statistics.two_samples import Rate
 
@@ -126,7 +125,7 @@ def main() -> None:
             work = workload(loop, way, given.seconds)
             with bench.generator() as made, starved(way, made.pids[0]):
                 result = made.run(work, url)
-            judgement, mean = check(result, work), times_of(result).numbers()["mean"]
+            judgement, mean = check(result, work), result.response_times.numbers()["mean"]
             result.discard()
             load = Judged(judgement.valid, mean.is_the_clients, mean.value, mean.client_ms)
             loads[loop, way].append(load)

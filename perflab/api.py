@@ -21,7 +21,7 @@ from perflab.trials.progress import showing
 
 if TYPE_CHECKING:
     from perflab.figures import LabFigure
-    from perflab.load.summary_table import LoadSummary
+    from perflab.load.summary_table import ShownSummary
     from perflab.reports.verdicts import Saved
 
 # Functions import what they need to judge and draw, so that a measurement does not wait for it.
@@ -65,7 +65,11 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     chosen = systems.experiment(experiment)
     fields = chosen.parameters.model_fields
     defaults = {name: field.get_default() for name, field in fields.items()}
-    return asked_for(chosen, notebook_values(defaults, namespace))
+    checked = asked_for(chosen, notebook_values(defaults, namespace))
+    if not (checked.from_run or checked.resume):
+        # What cannot begin is told in the cell of the parameters.
+        chosen.plan(checked)
+    return checked
 
 
 def open_run(reference: str | Path, *, unfinished: bool = False) -> Run:
@@ -238,9 +242,10 @@ def export(
     return Saved(exporting.export_runs(runs_to_export, target, list(formats), content))
 
 
-def send_load(url: str, **options: Any) -> LoadSummary:
+def send_load(url: str, **options: Any) -> ShownSummary:
     """Send load to an address without an experiment; see :func:`perflab.load.once.send`."""
     from perflab.load import once
-    from perflab.load.summary_table import LoadSummary
+    from perflab.load.summary_table import ShownSummary
 
-    return LoadSummary(once.send(url, **options))
+    summary = once.send(url, **options)
+    return ShownSummary.model_construct(summary.model_fields_set, **dict(summary))

@@ -124,4 +124,5 @@ def test_experiments_that_are_run_exist_and_have_the_parameters(page: Path) -> N
         if NO_EXPERIMENT.fullmatch(words[1]) is None:
             given = [words[at + 1] for at, word in enumerate(words) if word == "-p"]
             pairs = [each for each in given if each != QUOTED]
-            systems.experiment(words[1]).check(parse_assignments(pairs))
+            chosen = systems.experiment(words[1])
+            chosen.plan(chosen.check(parse_assignments(pairs)))

@@ -155,8 +155,9 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
 def test_what_would_fail_after_the_start_is_refused_before_it(
     name: str, values: dict[str, object], words: str
 ) -> None:
+    chosen = experiment(name)
     with pytest.raises(ParameterError, match=words):
-        experiment(name).check(values)
+        chosen.plan(chosen.check(values))
 
 
 def values_for(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
@@ -196,9 +197,10 @@ def test_whatever_is_accepted_can_be_conducted(name: str, data: st.DataObject) -
     values = data.draw(st.fixed_dictionaries({}, optional=asked))
     try:
         checked = chosen.check(values)
+        plan = chosen.plan(checked)
     except ParameterError:
         return
-    order = Order(plan=chosen.plan(checked), backend=checked.backend, runs=Path("runs"))
+    order = Order(plan=plan, backend=checked.backend, runs=Path("runs"))
     # What the conductor does with it before it measures.
     plan = Order.model_validate_json(order.model_dump_json()).plan
     residency = settle({each.name: each.stack for each in plan.treatments})

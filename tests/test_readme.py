@@ -58,7 +58,8 @@ def test_a_notebook_that_is_run_exists_and_has_the_parameters(words: list[str]) 
     assert notebook.is_file()
     # papermill itself turns numbers into numbers.
     typed = {name: int(text) if text.isdigit() else text for name, text in values.items()}
-    systems.experiment(notebook.stem).check(typed)
+    chosen = systems.experiment(notebook.stem)
+    chosen.plan(chosen.check(typed))
 
 
 def test_make_notebook_opens_a_page_that_exists() -> None:
@@ -160,4 +161,4 @@ def test_the_call_for_notebooks_does_the_same(server: str) -> None:
     (call,) = re.findall(r"`(perflab\.send_load\(url, [^`]+\))`", README)
     shorter = re.sub(r"duration=\d+", "duration=1", call)
     shown = eval(shorter, {"perflab": perflab_package, "url": server})
-    assert shown["requests"] + shown["unsent"] == 1000
+    assert shown.requests + shown.unsent == 1000

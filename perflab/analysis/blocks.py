@@ -1,7 +1,7 @@
 """The log ratio, or difference, of a contrast in every block, between the ends of what is known.
 
 A time may hold some of the client's own, and nobody knows how much: between nothing and the part
-that the client found (:mod:`perflab.load.checks.times`). So does the throughput of users who wait
+that the client found (:mod:`perflab.load.records.times`). So does the throughput of users who wait
 for nothing but answers. The same client measures both sides, so that the part that counts is taken
 to be alike on them: the interval holds the ratio of the values as they were measured, and of the
 values less the client's part. Where that part is more than a tenth,

@@ -138,13 +138,13 @@ def _load(
     show.end()
     for text in sent.failures:
         print(f"the script failed:\n{text}", file=sys.stderr)
-    print(json.dumps(sent.shown) if as_json else table(sent.shown))
+    print(json.dumps(sent.model_dump(mode="json")) if as_json else table(sent))
     if out and not as_json:
         print("\n" + "\n".join(map(str, sorted(Path(out).iterdir()))))
     if sent.unwritten:
         print(f"perflab: {sent.unwritten}", file=sys.stderr)
         raise typer.Exit(Status.ERROR)
-    raise typer.Exit(status_of(sent.shown))
+    raise typer.Exit(status_of(sent))
 
 
 class Live:

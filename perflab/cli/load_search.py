@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from perflab.cli.load_status import Status
 
 if TYPE_CHECKING:
+    from perflab.load.capacity import ProbeLoad
     from perflab.load.options import LoadOptions
     from perflab.load.records.result import LoadResult
     from perflab.load.workload import Workload
@@ -79,8 +81,8 @@ def search_capacity(
                 send, workload, level, length_s, options.warmup_s or 0.2 * length_s
             )
             state = "; ".join(map(str, result.faults or result.unclear or result.missed)) or "held"
-            times = result.shown["response_time_ms"]
-            known = [f"{name} {times[name]:.4g}" for name in STEP_TIMES if times[name] is not None]
+            times_ms = {name: result.time_ms("response_time", name) for name in STEP_TIMES}
+            known = [f"{name} {ms:.4g}" for name, ms in times_ms.items() if math.isfinite(ms)]
             shown = f"  {', '.join(known)} ms" if known else ""
             print(f"{level:12.5g}{shown}  {state}", file=sys.stderr, flush=True)
             return result
@@ -95,7 +97,7 @@ def search_capacity(
                 "missed": item.missed,
                 "faults": [reason.model_dump() for reason in item.faults],
                 "unclear": [reason.model_dump() for reason in item.unclear],
-                **item.shown,
+                **(_as_json(item.load) if item.load else {}),
             }
             for item in limit.probes
         ]
@@ -105,3 +107,9 @@ def search_capacity(
     if not limit.low:
         # No level held, because of the client or because every level missed the objective.
         raise typer.Exit(Status.MISSED if limit.limit == "server" else Status.INVALID)
+
+
+def _as_json(load: ProbeLoad) -> dict[str, Any]:
+    lengths = {"window_s": load.window_s, "warmup_s": load.warmup_s}
+    paced = {"paced_rps": load.paced_rps} if load.paced_rps else {}
+    return {**load.summary.model_dump(mode="json"), **lengths, **paced}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    pass
+    from perflab.load.summary import LoadSummary
 
 
 class Status(IntEnum):
@@ -21,16 +20,16 @@ class Status(IntEnum):
     INTERRUPTED = 130
 
 
-def status_of(shown: Mapping[str, Any]) -> Status:
-    """Return the exit status for a summary (see ``report.summary``)."""
+def status_of(summary: LoadSummary) -> Status:
+    """Return the exit status for a summary."""
     from perflab.load.once import INTERRUPTION
 
-    held = [objective["held"] for objective in shown["objectives"]]
-    if shown["stopped"] == INTERRUPTION:
+    held = [objective.held for objective in summary.objectives]
+    if summary.stopped == INTERRUPTION:
         return Status.INTERRUPTED
-    if shown["requests"] and shown["errors"] == shown["requests"]:
+    if summary.requests and summary.errors == summary.requests:
         return Status.ALL_FAILED
     # An objective that cannot be judged is not shown to hold.
-    if not shown["valid"] or (None in held and False not in held):
+    if not summary.valid or (None in held and False not in held):
         return Status.INVALID
-    return Status.MISSED if False in held or "stop" in shown else Status.GOOD
+    return Status.MISSED if False in held or summary.stop else Status.GOOD

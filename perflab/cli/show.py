@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +23,6 @@ from perflab.statistics.in_words import number
 if TYPE_CHECKING:
     from perflab.recordings import Run
 
-LOAD = "load.json"
 WHO = {"trial_id": "trial", "treatment": "treatment", "state": "state"}
 
 
@@ -49,7 +47,7 @@ def command(
 
     Example: perflab show result
     """
-    if (Path(reference) / LOAD).is_file():
+    if (Path(reference) / "load.json").is_file():
         _show_load(Path(reference))
         return
     from perflab import api
@@ -175,14 +173,14 @@ def _show_load(folder: Path) -> None:
     """Print the summary of a load, and where the time went."""
     from perflab.analysis.time_parts import parts_of_load
     from perflab.errors import RecordingError
+    from perflab.load.records.record import FILE, read
     from perflab.load.summary_table import table
     from perflab.reports.cells import cell_text
 
-    path = folder / LOAD
     try:
-        print(table(json.loads(path.read_text())))
-    except (OSError, ValueError, LookupError) as error:
-        raise RecordingError(f"{path}: cannot be read: {error}") from None
+        print(table(read(folder)))
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{folder / FILE}: cannot be read: {error}") from None
     parts = parts_of_load(folder / "requests.parquet")
     if len(parts):
         print()

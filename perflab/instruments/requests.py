@@ -14,10 +14,10 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.checks.failures import around_stop
 from perflab.load.checks.selfcheck import only_waits
-from perflab.load.checks.times import NEVER, Number, times_of
 from perflab.load.checks.trend import OF_LOAD, drifts, response_trend
 from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.result import LoadResult
+from perflab.load.records.times import NEVER, Number
 from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
@@ -75,9 +75,9 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     may have worked for them then. Requests that failed would have taken between no time and the
     time-out, and times have both ends. Connection wait is from *started* to *sent*.
     """
-    response = times_of(result).numbers(OF_TRIALS)
-    service = times_of(result, "sent_ns").numbers(OF_TRIALS)
-    wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
+    response = result.response_times.numbers(OF_TRIALS)
+    service = result.service_times.numbers(OF_TRIALS)
+    wait = result.connection_waits.numbers(OF_TRIALS)
     names = ("mean", *(f"p{share}" for share in OF_TRIALS), "max")
     numbers = {f"{name}_ms": response[name] for name in names}
     numbers |= {f"service_{name}_ms": service[name] for name in ("mean", "p99")}
@@ -226,7 +226,7 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     around = around_stop(result)
     if around is None:
         return {"users_at_stop": math.nan, "successes_until_stop": math.nan}
-    users = math.nan if around.stop.users is None else float(around.stop.users)
+    users = math.nan if around.users is None else float(around.users)
     bound = {}
     if users == 0:
         # The plan was over and all of its users had joined, so the failures came with all of them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 from pydantic import Field
@@ -127,9 +127,9 @@ def steps_table(steps: Sequence[Probe]) -> pd.DataFrame:
             "users": int(step.level),
             "outcome": _outcome(step),
             "words": "; ".join(map(str, step.faults or step.unclear or step.missed)),
-            "first_chunk_p95_ms": _number(step.shown, "first_chunk_ms", "p95"),
-            "chunk_gap_p99_ms": _number(step.shown, "chunk_gap_ms", "p99"),
-            "p95_ms": _number(step.shown, "response_time_ms", "p95"),
+            "first_chunk_p95_ms": step.time_ms("first_chunk", "p95"),
+            "chunk_gap_p99_ms": step.time_ms("chunk_gap", "p99"),
+            "p95_ms": step.time_ms("response_time", "p95"),
         }
         for number, step in enumerate(steps)
     ]
@@ -141,8 +141,3 @@ def _outcome(step: Probe) -> str:
     if step.spoilt:
         return "refused"
     return "missed" if step.missed else "held"
-
-
-def _number(shown: Mapping[str, Any], times: str, share: str) -> float:
-    value = shown.get(times, {}).get(share)
-    return math.nan if value is None else float(value)

@@ -6,8 +6,9 @@ repeats agreed: all met the objective below, none met it above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from perflab.errors import LoadError
@@ -15,6 +16,7 @@ from perflab.load import report
 from perflab.load.checks.selfcheck import check
 from perflab.load.checks.trend import CLIENT_TIME
 from perflab.load.records.result import LoadResult
+from perflab.load.summary import LoadSummary
 from perflab.load.workload.arrivals import ClosedLoop, Stage
 from perflab.load.workload.workload import StopRules, Workload
 from perflab.recordings.responses import CLIENT_LATE
@@ -32,23 +34,43 @@ MOST_SPOILT = 3
 
 
 @dataclass(frozen=True)
+class ProbeLoad:
+    """The load of a probe: its summary, the lengths of its counted window and of its warm-up.
+
+    ``paced_rps`` is the rate that users of a constant cycle plan; 0 for others.
+    """
+
+    summary: LoadSummary
+    window_s: float
+    warmup_s: float = 0.0
+    paced_rps: float = 0.0
+
+
+@dataclass(frozen=True)
 class Probe:
     """One load at one level.
 
     ``missed`` lists the objectives it missed, ``faults`` the faults of the client. ``unclear`` says
-    why the load neither held nor missed, although no fault is known to be the client's.
+    why the load neither held nor missed, although no fault is known to be the client's. ``load`` is
+    what it was judged by.
     """
 
     level: float
     missed: tuple[str, ...] = ()
     faults: tuple[Reason, ...] = ()
     unclear: tuple[Reason, ...] = ()
-    shown: Mapping[str, Any] = field(default_factory=dict)
+    load: ProbeLoad | None = None
 
     @property
     def spoilt(self) -> bool:
         """Whether the probe says nothing about its level."""
         return bool(self.faults or self.unclear)
+
+    def time_ms(self, times: str, name: str) -> float:
+        """Return a time of its summary, as ``p95`` of ``response_time``; NaN if unknown."""
+        of = getattr(self.load.summary, times) if self.load else None
+        value = of.ms[name] if of else None
+        return math.nan if value is None else value
 
 
 @dataclass(frozen=True)
@@ -199,15 +221,15 @@ def rate_of(workload: Workload, level: float) -> float:
     return level / workload.arrivals.pacing_s if workload.arrivals.pacing_s else 0.0
 
 
-def judged(level: float, shown: Mapping[str, Any]) -> Probe:
-    """Turn a load's summary, with its judged objectives, into a probe.
+def judged(level: float, load: ProbeLoad) -> Probe:
+    """Turn a load, with its judged objectives, into a probe.
 
     The client's faults are those of its self-check, and the time that it may have added where an
     objective would hold without it; errors are the server's; reasons that may be either's leave the
     probe unclear. If the objectives are missed and the client was late as well, the fault is the
     client's: nobody can tell the server's share. If they are held although it was late, they hold.
-    ``paced_rps`` in the summary is the rate that users of a constant cycle plan. Where they fell
-    behind it, too few answers to judge an objective are the server's miss.
+    Where users fell behind ``paced_rps``, too few answers to judge an objective are the server's
+    miss.
 
     Raises
     ------
@@ -216,47 +238,46 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     """
     missed: list[str] = []
     faults: list[Reason] = []
-    offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
-    is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
-    for objective in shown["objectives"]:
-        name, found_ms = objective["objective"].partition("<")[0], objective["found_ms"]
+    summary = load.summary
+    offered, reached = summary.offered_rps, summary.throughput_rps or 0.0
+    is_slow = reached < MIN_SHARE_OF_OFFERED * load.paced_rps
+    for objective in summary.objectives:
+        name, found_ms = objective.objective.partition("<")[0], objective.found_ms
         if found_ms is not None:
-            if not objective["held"]:
-                missed.append(f"{name} {found_ms:.4g} ms > {objective['below_ms']:g} ms")
-            if objective["held"] is None:
-                faults.append(Reason(code=CLIENT_TIME, side="client", text=objective["why"]))
-        elif missed or shown["errors"] or is_slow:
+            if not objective.held:
+                missed.append(f"{name} {found_ms:.4g} ms > {objective.below_ms:g} ms")
+            if objective.held is None:
+                faults.append(Reason(code=CLIENT_TIME, side="client", text=objective.why))
+        elif missed or summary.errors or is_slow:
             missed.append(f"{name} unknown")
         else:
             raise LoadError(
-                f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
+                f"{summary.requests} answers at a level of {level:g} are too few to know {name}: "
                 "make the probes longer (--duration), or begin higher"
             )
-    if shown["requests"] and shown["errors"] > MOST_FAILED * shown["requests"]:
-        missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
-    growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
-    grown_ms = growth * shown["duration_s"]
+    if summary.requests and summary.errors > MOST_FAILED * summary.requests:
+        missed.append(f"{summary.errors} of {summary.requests} requests failed")
+    growth, middle = summary.response_growth_ms_per_s, summary.response_time.ms["p50"] or 0.0
+    grown_ms = growth * summary.duration_s
     if grown_ms > max(MIN_GROWN_MS, MAX_GROWN_SHARE * middle):
         missed.append(f"response time grows by {growth:.3g} ms per second: a queue builds up")
     if offered:
         # What is under way at the end was not missed: as much as came in a time of response before
         # a queue built up (Little's law).
         before_s = max(0.0, middle - max(0.0, grown_ms) / 2) / 1e3
-        late_s = max(0.0, before_s - shown.get("warmup_s", 0.0))
-        window_s = shown.get("window_s", shown["duration_s"])
-        due = offered * max(0.0, 1 - late_s / window_s) if window_s else 0.0
+        late_s = max(0.0, before_s - load.warmup_s)
+        due = offered * max(0.0, 1 - late_s / load.window_s) if load.window_s else 0.0
         if reached < MIN_SHARE_OF_OFFERED * due:
             missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
-    reasons = [Reason.model_validate(words) for words in shown["reasons"]]
     # A late client lengthens times, and what it kept back arrives together: what held nevertheless
     # does hold.
     faults += [
         reason
-        for reason in reasons
+        for reason in summary.reasons
         if reason.side == "client" and (missed or reason.code != CLIENT_LATE)
     ]
-    unclear = tuple(reason for reason in reasons if reason.side == "unknown")
-    return Probe(level, tuple(missed), tuple(faults), unclear, shown)
+    unclear = tuple(reason for reason in summary.reasons if reason.side == "unknown")
+    return Probe(level, tuple(missed), tuple(faults), unclear, load)
 
 
 def probed(
@@ -267,13 +288,11 @@ def probed(
     warmup_s: float,
 ) -> Probe:
     """Send a workload at a level (:func:`at_level`), judge it, and remove its record."""
-    load = at_level(workload, level, duration_s, warmup_s)
-    result = send(load)
+    changed = at_level(workload, level, duration_s, warmup_s)
+    result = send(changed)
     try:
-        shown = report.summary(result, load, check(result, load))
+        summary = report.summary(result, changed, check(result, changed))
     finally:
         result.discard()
-    shown |= {"window_s": result.counted_ns / 1e9, "warmup_s": warmup_s}
-    if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
-        shown["paced_rps"] = rate_of(load, level)
-    return judged(level, shown)
+    paced_rps = rate_of(changed, level) if isinstance(changed.arrivals, ClosedLoop) else 0.0
+    return judged(level, ProbeLoad(summary, result.counted_ns / 1e9, warmup_s, paced_rps))

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from perflab.load.options import LoadOptions
 from perflab.load.records import record
 from perflab.load.records.answers import ByName, answers_in
 from perflab.load.records.record import Place, folder_problems, place
+from perflab.load.summary import LoadSummary
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload.arrivals import Burst, ClosedLoop, Scripted
 from perflab.load.workload.workload import (
@@ -89,19 +89,6 @@ def ready(
             generator.close()
 
 
-@dataclass(frozen=True)
-class SentLoad:
-    """A load that was sent.
-
-    ``shown`` is its summary; ``failures`` are tracebacks of its script; ``unwritten`` says why its
-    record is not whole, and where the written part lies.
-    """
-
-    shown: dict[str, Any]
-    failures: list[str]
-    unwritten: str = ""
-
-
 def carry_out(
     workload: Workload,
     url: str,
@@ -112,7 +99,7 @@ def carry_out(
     out: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     look: Callable[[], None] = lambda: None,
-) -> SentLoad:
+) -> LoadSummary:
     """Send a workload, sum it up and write the record.
 
     Raises
@@ -124,23 +111,23 @@ def carry_out(
         try:
             checked = _checked(generator, workload, url, allowed, look)
             result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
-            shown = report.summary(result, workload, check(result, workload), checked)
+            summary = report.summary(result, workload, check(result, workload), checked)
         except Exception as error:
             if not any(file.stat().st_size for file in record_place.raw.glob("*/requests.rows")):
                 raise
             record_place.keep = True
             raise LoadError(f"{_error_text(error)}; {_where_kept(record_place)}") from error
-        failures, unwritten = result.failures, ""
         if out is not None:
             try:
-                record.write(record_place.folder, result, workload, shown, url)
+                record.write(record_place.folder, result, workload, summary, url)
             except (OSError, ArrowException) as error:
                 record_place.keep = True
                 text = f"the record could not be written ({_error_text(error)})"
                 unwritten = f"{text}; {_where_kept(record_place)}"
+                summary = summary.model_copy(update={"unwritten": unwritten})
         if not record_place.keep:
             result.discard()
-    return SentLoad(shown, failures, unwritten)
+    return summary
 
 
 def _checked(
@@ -193,15 +180,14 @@ def _where_kept(record_place: Place) -> str:
 
 def send(
     url: str, *, workers: int = 0, wait_s: float = 0.0, out: str = "", **options: Any
-) -> dict[str, Any]:
+) -> LoadSummary:
     """Send load to an address and return its summary; for notebooks.
 
     ``out`` is a new folder for the record. ``options`` are those of ``perflab load``, with
     underscores (see ``options.LoadOptions``): ``users``, ``rate``, ``duration``... Hosts other than
-    loopback must be named in ``allow_targets``. For the summary see ``report.summary``; ``valid``
-    says whether the numbers may be used, ``failures`` are tracebacks of a script, ``unwritten``
-    says why the record is not whole. An interrupt ends the load in order, ``stopped`` then says so,
-    and the cell goes on. Raises ParameterError or TargetRefused if nothing was sent.
+    loopback must be named in ``allow_targets``. In the summary ``valid`` says whether the numbers
+    may be used. An interrupt ends the load in order, ``stopped`` then says so, and the cell goes
+    on. Raises ParameterError or TargetRefused if nothing was sent.
     """
     load_options = LoadOptions.of({"url": url, **options})
     workload = load_options.workload()
@@ -209,7 +195,7 @@ def send(
     if folder and (problems := folder_problems("out", folder)):
         raise ParameterError("perflab load", problems)
     with interruptible() as look:
-        sent = carry_out(
+        return carry_out(
             workload,
             url,
             allowed=load_options.allow_targets,
@@ -218,4 +204,3 @@ def send(
             out=folder,
             look=look,
         )
-    return {**sent.shown, "failures": sent.failures, "unwritten": sent.unwritten}

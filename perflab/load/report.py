@@ -1,27 +1,27 @@
-"""A finished load in numbers, as one object; ``summary_table.py`` shows it."""
+"""Sums up a finished load; ``summary_table.py`` shows it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from perflab.analysis.doubts.answer_classes import Checked, unseen
 from perflab.load.checks import stalls
+from perflab.load.checks.chunk_times import ChunkTimes, times_of_chunks
 from perflab.load.checks.chunk_times import remarks as of_streams
-from perflab.load.checks.chunk_times import streams, times_of_chunks
-from perflab.load.checks.failures import causes, stop_shown
+from perflab.load.checks.failures import around_stop, causes
 from perflab.load.checks.selfcheck import SelfCheck
-from perflab.load.checks.times import Number, Times, known, shown, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.answers import ByName, answers_in, first_answers
 from perflab.load.records.columns import template_names
 from perflab.load.records.message_record import OF_CONNECTIONS
 from perflab.load.records.result import LoadResult, per_second
+from perflab.load.records.times import Number, Times
+from perflab.load.summary import JudgedObjective, LoadSummary, NameSummary, TimesMs, known
 from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
 from perflab.recordings.schema import Remark
@@ -37,95 +37,82 @@ def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, 
 
 def summary(
     result: LoadResult, workload: Workload, judgement: SelfCheck, checked: ByName | None = None
-) -> dict[str, Any]:
-    """Return what a load showed, over the requests of its measure stage.
+) -> LoadSummary:
+    """Return what a load showed.
 
-    Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
-    ``service_time_ms`` from sending. A number that requests without an end could move is None, and
-    ``response_time_at_least_ms`` holds its lower bound; where more than a tenth may be the client's
-    own time, ``response_time_client_ms`` says how much. For throughput see
-    :attr:`LoadResult.throughput_rps`; ``duration_s`` is from the first planned instant to the last
-    end. ``bytes_received`` are those on the wire; ``packed`` says by Content-Encoding, where there
-    was one, how many answers came under it, and their bytes unpacked, if something looked into
-    them. Answers of kinds that none of the ``checked`` ones had (None: none of the first twenty of
-    their name) are a warning, unless each is held against an expected body. ``reasons`` and
-    ``warnings`` are objects with a code, a side and a text; the warnings
-    include the reasons.
+    Answers of kinds that none of the ``checked`` ones had (None: none of the first twenty of their
+    name) are a warning, unless each is held against an expected body.
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
-    response = times_of(result)
     streamed = times_of_chunks(result)
     seconds = _seconds(result)
     received = int(result.measured(lambda rows: rows["bytes"]).sum())
     statuses, status_counts = np.unique(
         result.measured(lambda rows: rows["status"]), return_counts=True
     )
-    objectives = [judged(objective, result) for objective in workload.objectives]
-    return {
-        "requests": total,
-        "errors": total - succeeded,
-        "errors_by_cause": [asdict(cause) for cause in causes(result)],
-        "statuses": {
+    objectives = tuple(judged(objective, result, streamed) for objective in workload.objectives)
+    stop = around_stop(result)
+    # On an open connection the wait is the client's own work alone: its share is not shown.
+    waits = {name: result.connection_waits.numbers((50, 99))[name] for name in ("p50", "p99")}
+    return LoadSummary(
+        requests=total,
+        errors=total - succeeded,
+        errors_by_cause=tuple(causes(result)),
+        statuses={
             str(status): int(count)
             for status, count in zip(statuses, status_counts, strict=True)
             if status
         },
-        "duration_s": seconds,
-        "throughput_rps": known(result.throughput_rps),
-        "offered_rps": _offered(total, result, workload),
-        "bytes_received": received,
-        "bytes_per_s": received / seconds if seconds else None,
-        **(
-            {"packed": {key: dict(counts) for key, counts in result.packed.items()}}
-            if result.packed
-            else {}
-        ),
-        **shown("response_time", response.numbers()),
-        **shown("service_time", times_of(result, "sent_ns").numbers()),
-        **streams(streamed),
+        duration_s=seconds,
+        throughput_rps=known(result.throughput_rps),
+        offered_rps=_offered(total, result, workload),
+        bytes_received=received,
+        bytes_per_s=received / seconds if seconds else None,
+        **({"packed": result.packed} if result.packed else {}),
+        response_time=TimesMs.of(result.response_times.numbers()),
+        service_time=TimesMs.of(result.service_times.numbers()),
+        **_streams(streamed),
         **_messages(result),
-        "by_name": by_name(result),
+        by_name=by_name(result),
         # Growth shows a queue that builds up; falling response times are none.
-        "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
-        "generator_lag_ms": percentiles_ms(
+        response_growth_ms_per_s=max(0.0, response_trend(result).ms_per_s),
+        generator_lag_ms=percentiles_ms(
             result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"]), (50, 99)
         ),
-        **_waits(times_of(result, "started_ns", "sent_ns").numbers((50, 99))),
-        "connections_opened": result.connections_opened,
-        "client_cpu_us_per_request": judgement.cpu_us_per_request,
-        "client_cpu_share": judgement.cpu_share,
-        "client_real_time": result.real_time,
-        "client_run_delay_share": judgement.run_delay_share,
-        "loop_delay_p99_ms": known(judgement.loop_delay_p99_ms),
-        "client_mean_late_ms": judgement.mean_late_ms,
-        "client_stalled_share": judgement.stalled_share,
-        "client_steal_share": judgement.steal_share,
-        "censored": judgement.censored,
-        "kernel": dict(result.kernel),
-        "littles_law_ratio": known(judgement.littles_law_ratio),
-        "unsent": result.unsent,
-        "capped": result.capped,
-        "stopped": result.stopped,
-        **stop_shown(result),
-        "objectives": objectives,
-        "valid": judgement.valid,
-        "reasons": [reason.model_dump() for reason in judgement.reasons],
-        "warnings": [
-            remark.model_dump()
-            for remark in (
-                *judgement.reasons,
-                *judgement.warnings,
-                *_warnings(total, succeeded, objectives),
-                *_late(result),
-                *_unseen(result, workload, checked),
-                *of_streams(streamed, result.packed),
-            )
-        ],
-    }
+        connection_wait=TimesMs.of(waits, with_client=False),
+        connections_opened=result.connections_opened,
+        client_cpu_us_per_request=judgement.cpu_us_per_request,
+        client_cpu_share=judgement.cpu_share,
+        client_real_time=result.real_time,
+        client_run_delay_share=judgement.run_delay_share,
+        loop_delay_p99_ms=known(judgement.loop_delay_p99_ms),
+        client_mean_late_ms=judgement.mean_late_ms,
+        client_stalled_share=judgement.stalled_share,
+        client_steal_share=judgement.steal_share,
+        censored=judgement.censored,
+        kernel=result.kernel,
+        littles_law_ratio=known(judgement.littles_law_ratio),
+        unsent=result.unsent,
+        capped=result.capped,
+        stopped=result.stopped,
+        **({"stop": stop} if stop else {}),
+        objectives=objectives,
+        valid=judgement.valid,
+        reasons=judgement.reasons,
+        warnings=(
+            *judgement.reasons,
+            *judgement.warnings,
+            *_warnings(total, succeeded, objectives),
+            *_late(result),
+            *_unseen(result, workload, checked),
+            *of_streams(streamed, result.packed),
+        ),
+        failures=tuple(result.failures),
+    )
 
 
-def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]]) -> list[Remark]:
+def _warnings(total: int, succeeded: int, objectives: Sequence[JudgedObjective]) -> list[Remark]:
     remarks = []
     if succeeded < total:
         text = "times are those of successful requests only"
@@ -135,11 +122,11 @@ def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]
         text = f"too few successes for {', '.join(small)} (n = {succeeded})"
         remarks.append(Remark(code="load.small_sample", text=text))
     for objective in objectives:
-        if objective["held"] is False:
-            text = f"the objective {objective['objective']} was missed"
+        if objective.held is False:
+            text = f"the objective {objective.objective} was missed"
             remarks.append(Remark(code="objective.missed", text=text))
-        elif objective["held"] is None:
-            text = f"the objective {objective['objective']} cannot be judged: {objective['why']}"
+        elif objective.held is None:
+            text = f"the objective {objective.objective} cannot be judged: {objective.why}"
             remarks.append(Remark(code="objective.undecided", text=text))
     return remarks
 
@@ -182,11 +169,24 @@ def _messages(result: LoadResult) -> dict[str, Any]:
         "messages_received": count,
         "messages_sent": len(came) - count,
         "messages_per_s": known(per_second(count, result.end_ns - result.begin_ns)),
-        **shown("message_delay", stalls.received(result).numbers()),
+        "message_delay": TimesMs.of(stalls.received(result).numbers()),
     }
 
 
-def by_name(result: LoadResult) -> list[dict[str, Any]]:
+def _streams(chunk_times: ChunkTimes | None) -> dict[str, Any]:
+    """Return the numbers of a load's streams; none where nothing was streamed."""
+    if chunk_times is None:
+        return {}
+    return {
+        "first_chunk": TimesMs.of(chunk_times.first.numbers()),
+        "chunk_gap": TimesMs.of(chunk_times.gaps.numbers()),
+        "chunks": chunk_times.chunks,
+        "chunks_per_s": known(chunk_times.per_s),
+        "chunks_at_once_share": known(chunk_times.at_once_share),
+    }
+
+
+def by_name(result: LoadResult) -> tuple[NameSummary, ...]:
     """Return a row per name of scripted users' requests, sorted by name."""
     codes: dict[str, dict[int, int]] = {}
     for worker in range(len(result.rows)):
@@ -197,18 +197,18 @@ def by_name(result: LoadResult) -> list[dict[str, Any]]:
         rows_of = ((result.rows[worker], code) for worker, code in by_worker.items())
         all_rows = np.concatenate([rows[rows["template"] == code] for rows, code in rows_of])
         measured = all_rows[all_rows["stage"] == MEASURE]
-        response = times_of(result, chosen=by_worker)
+        response = result.times("planned_ns", chosen=by_worker)
         table.append(
-            {
-                "name": name,
-                "requests": len(measured),
-                "errors": int((measured["error"] != 0).sum()),
-                "throughput_rps": known(result.rate([all_rows])),
-                "bytes_received": int(measured["bytes"].sum()),
-                **shown("response_time", response.numbers()),
-            }
+            NameSummary(
+                name=name,
+                requests=len(measured),
+                errors=int((measured["error"] != 0).sum()),
+                throughput_rps=known(result.rate([all_rows])),
+                bytes_received=int(measured["bytes"].sum()),
+                response_time=TimesMs.of(response.numbers()),
+            )
         )
-    return table
+    return tuple(table)
 
 
 def _seconds(result: LoadResult) -> float:
@@ -228,44 +228,29 @@ def _offered(total: int, result: LoadResult, workload: Workload) -> float | None
     return float((total - 1) / (int(planned.max()) - int(planned.min())) * 1e9)
 
 
-def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
-    """Return the waits for a connection.
-
-    On an open connection the wait is the client's own work alone: its share is not shown.
-    """
-    waits = shown("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
-    del waits["connection_wait_client_ms"]
-    return waits
-
-
-def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
+def judged(
+    objective: Objective, result: LoadResult, streamed: ChunkTimes | None
+) -> JudgedObjective:
     """Judge an objective; where ``held`` is None, ``why`` says why it is undecided."""
-    times = _times(objective, result)
+    times: Times | None = result.response_times
+    if objective.of != "response":
+        first, gaps = (streamed.first, streamed.gaps) if streamed else (None, None)
+        times = first if objective.of == "ttft" else gaps
     number = Number(math.nan, math.nan)
     held, why = None, "nothing was streamed"
     if times is not None:
         number = times.numbers((objective.percentile,))[f"p{objective.percentile:g}"]
         held = _held(number, objective.below_ms)
         why = _why_unknown(objective, number, times) if held is None else ""
-    return {
-        "objective": objective.text,
-        "percentile": objective.percentile,
-        "below_ms": objective.below_ms,
-        "found_ms": known(number.value),
-        "at_least_ms": known(number.at_least),
-        "held": held,
-        "why": why,
-    }
-
-
-def _times(objective: Objective, result: LoadResult) -> Times | None:
-    """Return the times of an objective; None for times of streams where nothing was streamed."""
-    if objective.of == "response":
-        return times_of(result)
-    streamed = times_of_chunks(result)
-    if streamed is None:
-        return None
-    return streamed.first if objective.of == "ttft" else streamed.gaps
+    return JudgedObjective(
+        objective=objective.text,
+        percentile=objective.percentile,
+        below_ms=objective.below_ms,
+        found_ms=known(number.value),
+        at_least_ms=known(number.at_least),
+        held=held,
+        why=why,
+    )
 
 
 def _held(number: Number, below_ms: float) -> bool | None:

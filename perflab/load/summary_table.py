@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from perflab.load.checks.failures import Cause, in_words
+from perflab.load.checks.failures import AroundStop, Part, in_words
+from perflab.load.summary import LoadSummary, NameSummary, TimesMs
 from perflab.recordings.display import escaped
 from perflab.statistics.in_words import as_share, visible
 from perflab.statistics.quantiles import OF_LOADS, needed_n
@@ -20,39 +21,39 @@ NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
 VALID, INVALID = "#2e7d32", "#c0392b"
 
 
-def table(shown: Mapping[str, Any]) -> str:
-    """Return a summary (see ``report.summary``) as text; what makes it unusable stands first."""
+def table(summary: LoadSummary) -> str:
+    """Return a summary as text; what makes it unusable stands first."""
     parts = [
-        _invalid(shown), _counts(shown), _time_rows(shown), _names(shown["by_name"]),
-        _remarks(shown),
+        _invalid(summary), _counts(summary), _time_rows(summary), _names(summary.by_name),
+        _remarks(summary),
     ]  # fmt: skip
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
-def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
-    offered = f" (offered {shown['offered_rps']:.1f}/s)" if shown["offered_rps"] else ""
+def _counts(summary: LoadSummary) -> Iterator[str]:
+    offered = f" (offered {summary.offered_rps:.1f}/s)" if summary.offered_rps else ""
     yield from _wrapped(
-        f"{shown['requests']} requests in {shown['duration_s']:.2f} s, "
-        f"{shown['throughput_rps'] or 0:.1f} successes/s{offered}, "
-        f"{_bytes(shown['bytes_per_s'] or 0)}/s received"
+        f"{summary.requests} requests in {summary.duration_s:.2f} s, "
+        f"{summary.throughput_rps or 0:.1f} successes/s{offered}, "
+        f"{_bytes(summary.bytes_per_s or 0)}/s received"
     )
-    faults = {"decoding", "encoding"} & {cause["error"] for cause in shown["errors_by_cause"]}
-    for encoding, counts in shown.get("packed", {}).items():
+    faults = {"decoding", "encoding"} & {cause.error for cause in summary.errors_by_cause}
+    for encoding, counts in summary.packed.items():
         yield from _wrapped(_packed(encoding, counts, bool(faults)))
-    if "chunks" in shown:
+    if summary.chunks is not None:
         yield from _wrapped(
-            f"{shown['chunks']} chunks of streams, {shown['chunks_per_s'] or 0:.1f} chunks/s"
+            f"{summary.chunks} chunks of streams, {summary.chunks_per_s or 0:.1f} chunks/s"
         )
-    if "messages_received" in shown:
+    if summary.messages_received is not None:
         yield from _wrapped(
-            f"{shown['messages_received']} messages received, "
-            f"{shown['messages_per_s'] or 0:.1f} messages/s; {shown['messages_sent']} sent"
+            f"{summary.messages_received} messages received, "
+            f"{summary.messages_per_s or 0:.1f} messages/s; {summary.messages_sent} sent"
         )
-    if "stop" in shown:
-        yield from _stop(shown["stop"])
+    if summary.stop is not None:
+        yield from _stop(summary.stop)
         return
-    causes = in_words([Cause(**words) for words in shown["errors_by_cause"]], MOST_CAUSES)
-    yield from _wrapped(f"{shown['errors']} errors" + (f": {causes}" if causes else ""))
+    causes = in_words(summary.errors_by_cause, MOST_CAUSES)
+    yield from _wrapped(f"{summary.errors} errors" + (f": {causes}" if causes else ""))
 
 
 def _packed(encoding: str, counts: Mapping[str, int], has_failed: bool) -> str:
@@ -67,43 +68,40 @@ def _packed(encoding: str, counts: Mapping[str, int], has_failed: bool) -> str:
     )
 
 
-def _stop(stop: Mapping[str, Any]) -> Iterator[str]:
+def _stop(stop: AroundStop) -> Iterator[str]:
     """Describe a load's end by failures, and the requests before and after it."""
-    users = "" if stop["users"] is None else f" with {stop['users']} users active"
-    yield from _wrapped(
-        f"stopped at {stop['failures']} failures after {stop['after_s']:.2f} s{users}"
-    )
-    yield from _wrapped(f"until the stop: {_part(stop['until'])}", "  ")
-    yield from _wrapped(
-        f"after it, {stop['under_way']} having been under way: {_part(stop['after'])}", "  "
-    )
+    users = "" if stop.users is None else f" with {stop.users} users active"
+    yield from _wrapped(f"stopped at {stop.failures} failures after {stop.after_s:.2f} s{users}")
+    yield from _wrapped(f"until the stop: {_part(stop.until)}", "  ")
+    after = f"after it, {stop.under_way} having been under way: {_part(stop.after)}"
+    yield from _wrapped(after, "  ")
 
 
-def _part(part: Mapping[str, Any]) -> str:
-    text = f"{part['successes']} successes, {part['failures']} failures"
-    if part["given_up"]:
-        text += f", {part['given_up']} given up"
-    causes = in_words([Cause(**words) for words in part["causes"]])
+def _part(part: Part) -> str:
+    text = f"{part.successes} successes, {part.failures} failures"
+    if part.given_up:
+        text += f", {part.given_up} given up"
+    causes = in_words(part.causes)
     return text + (f" ({causes})" if causes else "")
 
 
-def _time_rows(shown: Mapping[str, Any]) -> Iterator[str]:
+def _time_rows(summary: LoadSummary) -> Iterator[str]:
     yield f"{'ms':16}" + "".join(f"{name:>10}" for name in COLUMNS)
-    for label, key in (
-        ("response time", "response_time"),
-        ("service time", "service_time"),
-        ("first chunk", "first_chunk"),
-        ("gap of chunks", "chunk_gap"),
-        ("message delay", "message_delay"),
-        ("connection wait", "connection_wait"),
-        ("generator lag", "generator_lag"),
+    for label, times in (
+        ("response time", summary.response_time),
+        ("service time", summary.service_time),
+        ("first chunk", summary.first_chunk),
+        ("gap of chunks", summary.chunk_gap),
+        ("message delay", summary.message_delay),
+        ("connection wait", summary.connection_wait),
+        ("generator lag", TimesMs(ms=summary.generator_lag_ms)),
     ):
-        if f"{key}_ms" in shown:
-            cells = (_cell(shown, key, name) for name in COLUMNS)
+        if times is not None:
+            cells = (_cell(times, name) for name in COLUMNS)
             yield (f"{label:16}" + "".join(cells)).rstrip()
 
 
-def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _names(rows: Sequence[NameSummary]) -> Iterator[str]:
     from rich.cells import cell_len, set_cell_size
 
     if not rows:
@@ -112,44 +110,43 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f"{name:>10}" for name in ("p50 ms", "p99 ms", "max ms")
     )
     for row in rows:
-        name = visible(row["name"])
+        name = visible(row.name)
         if cell_len(name) > LONGEST_NAME:
             yield from _wrapped(name)
             name = ""
-        cells = "".join(_cell(row, "response_time", column) for column in ("p50", "p99", "max"))
-        counts = f"{row['requests']:>10}{row['errors']:>8}{row['throughput_rps'] or 0:>10.1f}"
+        cells = "".join(_cell(row.response_time, column) for column in ("p50", "p99", "max"))
+        counts = f"{row.requests:>10}{row.errors:>8}{row.throughput_rps or 0:>10.1f}"
         yield f"{set_cell_size(name, LONGEST_NAME)}{counts}{cells}"
 
 
-def _invalid(shown: Mapping[str, Any]) -> Iterator[str]:
-    if not shown["valid"]:
+def _invalid(summary: LoadSummary) -> Iterator[str]:
+    if not summary.valid:
         yield "INVALID: these numbers may not be used"
-    for reason in shown["reasons"]:
-        yield from _wrapped(reason["text"], "  - ")
+    for reason in summary.reasons:
+        yield from _wrapped(reason.text, "  - ")
 
 
-def _remarks(shown: Mapping[str, Any]) -> Iterator[str]:
-    each = f"{shown['client_cpu_us_per_request']:.1f} us of CPU per request, "
-    cores = f"{as_share(shown['client_cpu_share'])} of its cores"
-    yield f"client: {each if shown['requests'] else ''}{cores}"
-    if shown["valid"]:
+def _remarks(summary: LoadSummary) -> Iterator[str]:
+    each = f"{summary.client_cpu_us_per_request:.1f} us of CPU per request, "
+    cores = f"{as_share(summary.client_cpu_share)} of its cores"
+    yield f"client: {each if summary.requests else ''}{cores}"
+    if summary.valid:
         yield "valid"
-    for warning in shown["warnings"]:
-        if warning not in shown["reasons"]:
-            yield from _wrapped(warning["text"], "  - ")
+    against = {reason.text for reason in summary.reasons}
+    for warning in summary.warnings:
+        if warning.text not in against:
+            yield from _wrapped(warning.text, "  - ")
 
 
-def _cell(shown: Mapping[str, Any], key: str, name: str) -> str:
+def _cell(times: TimesMs, name: str) -> str:
     """Return a time as text: ``>=`` marks a bound, ``~`` too much of the client's own time."""
-    times: Mapping[str, float | None] = shown[f"{key}_ms"]
-    at_least, client = (shown.get(f"{key}_{kind}_ms", {}) for kind in ("at_least", "client"))
-    if name not in times:
+    if name not in times.ms:
         text = ""
-    elif name in at_least:
-        digits = 0 if at_least[name] >= 100 else 1
-        text = f">={math.floor(at_least[name] * 10**digits) / 10**digits:.{digits}f}"
-    elif (value := times[name]) is not None:
-        text = _ms(value) + ("~" if name in client else "")
+    elif (at_least := times.at_least_ms.get(name)) is not None:
+        digits = 0 if at_least >= 100 else 1
+        text = f">={math.floor(at_least * 10**digits) / 10**digits:.{digits}f}"
+    elif (value := times.ms[name]) is not None:
+        text = _ms(value) + ("~" if name in (times.client_ms or {}) else "")
     else:
         text = "n<" + str(NEEDED[name]) if name in NEEDED else "-"
     return f"{text:>10}"
@@ -173,16 +170,16 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     )
 
 
-class LoadSummary(dict[str, Any]):
-    """A summary (see ``report.summary``) that shows itself as ``perflab load`` prints it."""
+class ShownSummary(LoadSummary):
+    """A summary that shows itself in a notebook as ``perflab load`` prints it."""
 
     def _repr_html_(self) -> str:
-        color = VALID if self["valid"] else INVALID
+        color = VALID if self.valid else INVALID
         style = f"border-left: 5px solid {color}; padding: 4px 8px; margin: 0;"
         # Within <pre> a <br> would double the line end it stands beside.
         text = escaped(table(self)).replace("<br>", "\n")
         return f'<pre style="{style}">{text}</pre>'
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
-        # IPython calls this for plain text; ``print`` and ``repr`` are those of a dict.
+        # IPython calls this for plain text; ``print`` and ``repr`` show all fields.
         printer.text(table(self))

@@ -246,5 +246,6 @@ def _cell(experiment: Experiment, shared: Mapping[str, Any], own: Mapping[str, A
     words = {name: complete[name] for name in values}
     text = json.dumps([experiment.name, words], sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
-    trials = checked.planned_blocks * len(experiment.treatments(checked))
+    plan = experiment.plan(checked)
+    trials = plan.blocks * len(plan.treatments)
     return Cell(name, experiment.name, words, tuple(own), trials)

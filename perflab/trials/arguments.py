@@ -35,15 +35,17 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
     did not record is None. ``from_run`` and ``resume`` then name that run itself: "latest" may mean
     another run later. ParameterError names every parameter in which the run differs.
     """
+    checked = given if isinstance(given, chosen.parameters) else None
     if isinstance(given, RunParameters):
         given = {name: getattr(given, name) for name in given.model_fields_set}
     try:
-        given = by_reference(given)
+        referring = by_reference(given)
     except ValueError as error:
         raise ParameterError(f"experiment '{chosen.name}'", [str(error)]) from None
     references = [name for name in ("from_run", "resume") if given.get(name)]
     if not references:
-        return chosen.check(given)
+        return checked if checked and referring == given else chosen.check(referring)
+    given = referring
     if len(references) > 1:
         raise ParameterError(
             f"experiment '{chosen.name}'",
@@ -51,13 +53,14 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
         )
     reference = references[0]
     run = existing(str(given[reference]), chosen.name, reference)
-    _refuse_contradictions(chosen, run, given, reference)
+    recorded = _as_recorded(chosen, run)
+    _refuse_contradictions(chosen, run, recorded, given, reference)
     has_id = run.path.parent == runs_dir() or is_reference(run)
     name = run.path.name if has_id else str(run.path)
     of_call = {"wait_s": given.get("wait_s", 0.0), reference: name}
     call = check(chosen.parameters, of_call, f"experiment '{chosen.name}'")
     call_values = {name: getattr(call, name) for name in OF_THE_CALL}
-    return _as_recorded(chosen, run).model_copy(update=call_values)
+    return recorded.model_copy(update=call_values)
 
 
 def existing(reference: str, experiment: str, parameter: str) -> Run:
@@ -91,9 +94,13 @@ def _as_recorded(chosen: Experiment, run: Run) -> RunParameters:
 
 
 def _refuse_contradictions(
-    chosen: Experiment, run: Run, given: Mapping[str, Any], reference: str
+    chosen: Experiment,
+    run: Run,
+    recorded: RunParameters,
+    given: Mapping[str, Any],
+    reference: str,
 ) -> None:
-    words, recorded = _parameters_of(chosen, run), _as_recorded(chosen, run)
+    words = _parameters_of(chosen, run)
     differing = {
         name: value
         for name, value in given.items()

@@ -14,7 +14,7 @@ import threading
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from io import FileIO
-from typing import TextIO
+from typing import Any, TextIO
 
 from perflab import credentials
 from perflab.errors import PerflabError
@@ -212,10 +212,9 @@ class Conductor:
             return plan
         before = plan
         plan = choosing.settle(bench, plan, backend.name)
-        record = new_record(plan, backend, bench.placement)
-        names = ("design", "tables", "treatments", "parts", "parameters", "warnings")
-        writer.update(**{name: getattr(record, name) for name in names})
-        for remark in plan.warnings[len(before.warnings) :]:
+        remarks = plan.warnings[len(before.warnings) :]
+        writer.update(**settled_fields(plan), warnings=[*writer.record.warnings, *remarks])
+        for remark in remarks:
             self._note(remark.text)
         if before.finds_warmup and not any(each.code == FOUND for each in plan.warnings):
             self._note(f"warm-up: {plan.parameters['warmup_s']:g} s, nothing falls after that")
@@ -233,7 +232,6 @@ def _as_before(plan: RunPlan, record: RunRecord) -> RunPlan:
 def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
     """Return the record with which a run of the plan would begin here and now."""
     session = facts.session()
-    treatments, parts = treatment_records(plan.treatments)
     return RunRecord(
         run_id=new_run_id(plan.experiment),
         experiment=plan.experiment,
@@ -242,13 +240,10 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         question=plan.question,
         state="running",
         created_at=session["at"],
-        parameters=dict(plan.parameters),
+        **settled_fields(plan),
         factors={name: list(levels) for name, levels in plan.factors.items()},
-        treatments=treatments,
-        parts=parts,
         blocks=plan.blocks,
         until_decided=plan.until_decided,
-        design=plan.design.recorded(),
         seed=plan.seed,
         order=plan.order(),
         backend=backend.name,
@@ -261,8 +256,19 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         warnings=[*plan.warnings, *_bystanders()],
         responses=list(plan.responses),
         steady=plan.steady,
-        tables=plan.tables,
     )
+
+
+def settled_fields(plan: RunPlan) -> dict[str, Any]:
+    """Return the fields of a run's record that may change when services run."""
+    treatments, parts = treatment_records(plan.treatments)
+    return {
+        "parameters": dict(plan.parameters),
+        "treatments": treatments,
+        "parts": parts,
+        "design": plan.design.recorded(),
+        "tables": plan.tables,
+    }
 
 
 def _systems(plan: RunPlan) -> set[str]:

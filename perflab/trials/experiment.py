@@ -280,24 +280,20 @@ class Experiment:
     responses: Sequence[Response] = COMMON
 
     def check(self, values: Mapping[str, Any]) -> RunParameters:
-        """Validate parameters, and check that a run with them can begin.
+        """Validate parameters; :meth:`plan` tells whether a run with them can begin.
 
-        Raises ParameterError with every problem, also those that only a service's limits or the
-        load forbid, and ExperimentError where the experiment itself is wrong.
+        Raises ParameterError with every problem.
         """
-        checked = check(self.parameters, values, self._subject)
-        self._plan(checked)
-        return checked
+        return check(self.parameters, values, self._subject)
 
     def plan(self, parameters: RunParameters) -> RunPlan:
-        """Return the plan of a run with these parameters; raises as :meth:`check` does.
+        """Return the plan of a run with these parameters.
 
         A seed that is left open is drawn anew every time.
-        """
-        plan = self._plan(parameters)
-        return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
 
-    def _plan(self, parameters: RunParameters) -> RunPlan:
+        Raises ParameterError with every problem that only a service's limits or the load tell, and
+        ExperimentError where the experiment itself is wrong.
+        """
         recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
         blocks = parameters.planned_blocks
         try:
@@ -332,7 +328,8 @@ class Experiment:
         problems = [*obstacles(plan), *self._nothing_to_decide(plan)]
         if problems:
             raise ParameterError(self._subject, problems)
-        return plan.where_it_can()
+        plan = plan.where_it_can()
+        return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
 
     @staticmethod
     def _nothing_to_decide(plan: RunPlan) -> list[str]:

@@ -20,8 +20,8 @@ import pandas as pd
 
 from perflab.errors import InstrumentFailed, LoadError, StackError
 from perflab.instruments import Load
-from perflab.load.checks.times import times_of, window_table
 from perflab.load.clients.outcome import MEASURE, PAUSED, STAGES
+from perflab.load.records.window_table import window_table
 from perflab.load.workload.windows import time_within
 from perflab.recordings import Reason, Remark
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
@@ -194,7 +194,8 @@ def _tables(
     table = turn_table(window_table(load.result), turns)
     # Each treatment rests at other times, so the CPU of idle services has no single number.
     shares = {"idle_cpu_share": float("nan"), "steal_share": steal_share}
-    reasons, warnings = judged_turns(table, late, rounds, times_of(load.result).paused_share)
+    paused_share = load.result.response_times.paused_share
+    reasons, warnings = judged_turns(table, late, rounds, paused_share)
     tables = judged(
         part.row, part.treatment, part.so_far, load, meters, shares, [*losses, *reasons]
     )

@@ -86,9 +86,9 @@ def test_a_record_that_cannot_be_written_is_kept_as_it_is(
 
     monkeypatch.setattr("perflab.load.records.record.write", full)
     shown = perflab.send_load(server, users=2, requests=50, out=str(tmp_path / "out"))
-    assert shown["requests"] == 50
-    assert "No space left on device" in shown["unwritten"]
-    assert str(tmp_path / "out" / "raw") in shown["unwritten"]
+    assert shown.requests == 50
+    assert "No space left on device" in shown.unwritten
+    assert str(tmp_path / "out" / "raw") in shown.unwritten
     assert len(frame(tmp_path / "out" / "raw" / "0", 0)) == 50
 
 
@@ -111,8 +111,8 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
 def test_an_interrupt_of_a_cell_ends_its_load_in_order(server: str) -> None:
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     shown = perflab.send_load(server, users=2, duration=30)
-    assert shown["stopped"] == "interrupted"
-    assert 0 < shown["duration_s"] < 10
+    assert shown.stopped == "interrupted"
+    assert 0 < shown.duration_s < 10
 
 
 def test_ctrl_c_ends_the_load_in_order(server: str, tmp_path: Path) -> None:

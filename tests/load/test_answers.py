@@ -96,7 +96,7 @@ def test_each_client_tells_errors_with_status_200_from_results(
 def test_a_load_tells_answers_that_one_user_before_it_never_got(server: Server) -> None:
     server.right = 40
     shown = send(server.url, users=2, duration_s=0.5)
-    (text,) = (each["text"] for each in shown["warnings"] if "unseen" in each["code"])
+    (text,) = (each.text for each in shown.warnings if "unseen" in each.code)
     assert "of the answers have the keys error, id, jsonrpc" in text
     assert "none of the 20 answers to one user before the load was like that" in text
     assert "--expect-body" in text
@@ -109,7 +109,7 @@ def test_a_load_of_so_many_requests_sends_no_other_and_is_held_against_its_first
     server.right = 60
     shown = send(server.url, users=1, requests=100)
     assert server.right == 60 - 100
-    (text,) = (each["text"] for each in shown["warnings"] if "unseen" in each["code"])
+    (text,) = (each.text for each in shown.warnings if "unseen" in each.code)
     assert text.startswith("40% of the answers have the keys error, id, jsonrpc")
     assert "none of the first 20 answers was like that" in text
 
@@ -119,7 +119,7 @@ def test_a_load_whose_answers_are_each_held_against_a_text_is_not_judged_by_thei
 ) -> None:
     server.right = 40
     shown = send(server.url, users=2, duration_s=0.3, expect_body="jsonrpc")
-    assert not [each for each in shown["warnings"] if "unseen" in each["code"]]
+    assert not [each for each in shown.warnings if "unseen" in each.code]
     assert server.right < 0
 
 
@@ -134,7 +134,7 @@ def test_scripts_are_judged_by_the_name_of_the_request(server: Server, tmp_path:
     )
     server.right = 60
     shown = send(server.url, users=1, duration_s=1.0, script=f"{script}:Asking")
-    (text,) = (each["text"] for each in shown["warnings"] if "unseen" in each["code"])
+    (text,) = (each.text for each in shown.warnings if "unseen" in each.code)
     assert "of the answers to ask have the keys error, id, jsonrpc" in text
 
 

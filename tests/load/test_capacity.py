@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from perflab.errors import LoadError
-from perflab.load.capacity import Capacity, Probe, at_level, judged, search
+from perflab.load.capacity import Capacity, Probe, ProbeLoad, at_level, judged, search
 from perflab.load.checks.trend import trend_of
+from perflab.load.summary import JudgedObjective, LoadSummary, TimesMs
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Reason
 
@@ -98,17 +99,27 @@ def test_noisy_probes_widen_the_interval_to_levels_that_agreed() -> None:
     assert inside >= 30
 
 
-HELD = {"objective": "p99<45ms", "found_ms": 40.0, "held": True, "below_ms": 45.0}
-MISSED = {"objective": "gap_p99<39ms", "found_ms": 40.0, "held": False, "below_ms": 39.0}
-UNKNOWN = {"objective": "ttft_p95<35ms", "found_ms": None, "held": None}
+def found(text: str, found_ms: float | None, held: bool | None, why: str = "") -> JudgedObjective:
+    below_ms = float(text.partition("<")[2].removesuffix("ms"))
+    return JudgedObjective.model_construct(
+        objective=text, found_ms=found_ms, held=held, below_ms=below_ms, why=why
+    )
 
 
-def shown(*objectives: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
-    return {
-        "requests": 1000, "errors": 0, "response_time_ms": {"p50": 10.0}, "offered_rps": 100.0,
-        "throughput_rps": 100.0, "reasons": [], "duration_s": 10.0, "objectives": objectives,
-        "response_growth_ms_per_s": 0.0, **changes,
+HELD, MISSED = found("p99<45ms", 40.0, True), found("gap_p99<39ms", 40.0, False)
+UNKNOWN = found("ttft_p95<35ms", None, None)
+
+
+def shown(
+    *objectives: JudgedObjective, p50_ms: float = 10.0, paced_rps: float = 0.0, **changes: Any
+) -> ProbeLoad:
+    facts = {
+        "requests": 1000, "errors": 0, "offered_rps": 100.0, "throughput_rps": 100.0,
+        "reasons": (), "duration_s": 10.0, "response_growth_ms_per_s": 0.0, **changes,
     }  # fmt: skip
+    times = TimesMs(ms={"p50": p50_ms})
+    summary = LoadSummary.model_construct(response_time=times, objectives=objectives, **facts)
+    return ProbeLoad(summary, window_s=summary.duration_s, paced_rps=paced_rps)
 
 
 def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
@@ -118,23 +129,22 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
     assert "answered" in judged(100, shown(HELD, throughput_rps=90.0)).missed[0]
     assert "grows" in judged(100, shown(HELD, response_growth_ms_per_s=1.0)).missed[0]
     faults = [LATE, Reason(code="server.failures", side="server", text="20 of 1000 failed")]
-    reasons = [fault.model_dump() for fault in faults]
-    assert judged(100, shown(HELD, MISSED, reasons=reasons)).faults == (faults[0],)
+    assert judged(100, shown(HELD, MISSED, reasons=faults)).faults == (faults[0],)
     # Whatever the client added, the objective was held.
-    assert judged(100, shown(HELD, reasons=reasons)).faults == ()
-    own = {**MISSED, "held": None, "why": "up to 5 ms of 40 ms are the client's own"}
+    assert judged(100, shown(HELD, reasons=faults)).faults == ()
+    own = found("gap_p99<39ms", 40.0, None, "up to 5 ms of 40 ms are the client's own")
     (fault,) = judged(100, shown(own)).faults
-    assert (fault.side, fault.text) == ("client", own["why"])
-    slept = judged(100, shown(HELD, reasons=[SLEPT.model_dump()]))
+    assert (fault.side, fault.text) == ("client", own.why)
+    slept = judged(100, shown(HELD, reasons=[SLEPT]))
     assert (slept.faults, slept.unclear) == ((), (SLEPT,))
 
 
 def test_answers_that_come_after_the_probe_are_no_miss_unless_a_queue_builds_up() -> None:
-    slow = {"offered_rps": 2.0, "duration_s": 40.0, "response_time_ms": {"p50": 5000.0}}
+    slow = {"offered_rps": 2.0, "duration_s": 40.0, "p50_ms": 5000.0}
     assert judged(2, shown(HELD, throughput_rps=1.76, **slow)).missed == ()
     assert "answered" in judged(2, shown(HELD, throughput_rps=1.6, **slow)).missed[0]
     # In a queue that grows to a second, half of it is the median.
-    queue = {"response_time_ms": {"p50": 500.0}, "response_growth_ms_per_s": 100.0}
+    queue = {"p50_ms": 500.0, "response_growth_ms_per_s": 100.0}
     grows, answered = judged(100, shown(HELD, throughput_rps=93.0, **queue)).missed
     assert ("grows" in grows, "answered" in answered) == (True, True)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from perflab.instruments.requests import request_columns, throughput_without, time_columns
 from perflab.load.checks.selfcheck import SelfCheck, check
-from perflab.load.checks.times import Number
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
+from perflab.load.records.times import Number
 from perflab.load.report import _held, summary
+from perflab.load.summary import LoadSummary, TimesMs
 from perflab.load.summary_table import _cell, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics import CENSORED
@@ -48,7 +48,7 @@ def workload(*objectives: Objective, requests: int = N) -> Workload:
     return Workload(request=Request(), arrivals=arrivals, objectives=objectives)
 
 
-def shown(result: LoadResult, *objectives: Objective) -> tuple[dict[str, Any], SelfCheck]:
+def shown(result: LoadResult, *objectives: Objective) -> tuple[LoadSummary, SelfCheck]:
     work = workload(*objectives, requests=sum(map(len, result.rows)))
     judgement = check(result, work)
     return summary(result, work, judgement), judgement
@@ -87,7 +87,7 @@ def test_52_of_6000_requests_that_hang_leave_no_mean_and_no_p99_point_9(tmp_path
     assert judged.valid
     assert judged.censored == HANGING
     assert shown(hung(tmp_path / "ended", kind="status"))[1].censored == 0
-    times, at_least = numbers["response_time_ms"], numbers["response_time_at_least_ms"]
+    times, at_least = numbers.response_time.ms, numbers.response_time.at_least_ms
     assert (times["mean"], times["p99.9"], times["max"]) == (None, None, None)
     assert at_least == pytest.approx({"p99.9": 1000, "max": 1000, "mean": 13.6}, rel=0.01)
     # 99% of all are not 99% of those that ended.
@@ -116,8 +116,8 @@ def test_a_trials_row_has_no_number_that_cut_off_requests_could_move(
 def test_an_objective_on_a_bound_can_be_missed_and_not_held(tmp_path: Path) -> None:
     strict, loose = (Objective(percentile=99.9, below_ms=ms) for ms in (500, 2000))
     numbers, _ = shown(hung(tmp_path), strict, loose)
-    assert [objective["held"] for objective in numbers["objectives"]] == [False, None]
-    assert "cut off before their end" in numbers["objectives"][1]["why"]
+    assert [objective.held for objective in numbers.objectives] == [False, None]
+    assert "cut off before their end" in numbers.objectives[1].why
 
 
 # Services that are faster than the client can measure.
@@ -160,8 +160,8 @@ def test_the_clients_own_time_does_not_miss_an_objective(tmp_path: Path) -> None
     )
     limits = (1.1, 0.9, 0.8)
     numbers, _ = shown(result, *(Objective(percentile=90, below_ms=limit) for limit in limits))
-    assert [objective["held"] for objective in numbers["objectives"]] == [True, None, False]
-    assert numbers["objectives"][1]["why"] == "up to 0.15 ms of 1 ms are the client's own"
+    assert [objective.held for objective in numbers.objectives] == [True, None, False]
+    assert numbers.objectives[1].why == "up to 0.15 ms of 1 ms are the client's own"
 
 
 # Loads with a trend of response times.
@@ -205,8 +205,7 @@ def test_a_time_out_takes_no_part_of_the_client_out_of_the_throughput() -> None:
 
 
 def test_a_bound_is_printed_rounded_down() -> None:
-    cells = {"response_time_ms": {"p99": None, "max": None}}
-    shown = {**cells, "response_time_at_least_ms": {"p99": 100.6, "max": 9.96}}
-    assert [_cell(shown, "response_time", name).strip() for name in ("p99", "max")] == [
+    times = TimesMs(ms={"p99": None, "max": None}, at_least_ms={"p99": 100.6, "max": 9.96})
+    assert [_cell(times, name).strip() for name in ("p99", "max")] == [
         ">=100", ">=9.9",
     ]  # fmt: skip

@@ -116,7 +116,7 @@ def test_stalls_of_the_client_count_against_the_gaps_around_them(tmp_path: Path)
 def test_the_summary_and_the_columns_of_a_trial_have_the_times_and_the_rate(tmp_path: Path) -> None:
     result = planted(tmp_path, count=400)
     shown = summary(result, STREAM, check(result, STREAM))
-    assert shown["first_chunk_ms"]["p50"] == pytest.approx(100)
+    assert shown.first_chunk.ms["p50"] == pytest.approx(100)
     assert "33% of the gaps between chunks are 0" in " ".join(table(shown).split())
     # 4 chunks every 100 ms are 40 a second, less those after the last planned instant.
     assert times_of(result).per_s == pytest.approx(40, rel=0.02)

@@ -114,11 +114,11 @@ def test_a_load_that_failures_end_is_valid_and_its_failures_are_its_answer(
 def test_the_summary_holds_what_ended_until_the_stop_and_counts_the_rest(tmp_path: Path) -> None:
     result = stopped(tmp_path)
     shown = summary(result, WORK, check(result, WORK))
-    assert (shown["requests"], shown["errors"]) == (400, 5)
+    assert (shown.requests, shown.errors) == (400, 5)
     # A failed request might have taken longer.
-    assert shown["response_time_at_least_ms"]["max"] == pytest.approx(300)
+    assert shown.response_time.at_least_ms["max"] == pytest.approx(300)
     # 395 of 400 requests at 100 a second; the window begins with the first planned instant.
-    assert shown["throughput_rps"] == pytest.approx(395 / (0.3 + 399 / 100))
+    assert shown.throughput_rps == pytest.approx(395 / (0.3 + 399 / 100))
     text = table(shown)
     words = " ".join(text.split())
     assert "stopped at 5 failures after 4.40 s with 7 users active" in words

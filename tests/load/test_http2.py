@@ -53,8 +53,8 @@ def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> 
         http2=True,
         expect_bytes=300_000,
     )
-    assert (shown["requests"], shown["errors"]) == (80, 0)
-    assert shown["connections_opened"] <= 1
+    assert (shown.requests, shown.errors) == (80, 0)
+    assert shown.connections_opened <= 1
 
 
 class Users:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from perflab.load.checks.selfcheck import check, littles_law_ratio
 from perflab.load.checks.stalls import stalled_share
-from perflab.load.checks.times import times_of, window_table
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.result import LoadResult
+from perflab.load.records.window_table import window_table
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.load.workload.arrivals import Windows
 from perflab.load.workload.schedule import instants, planned_count
@@ -216,7 +216,7 @@ def paused_under(tmp_path: Path, requests: int, pause_ms: int = 300) -> LoadResu
 
 
 def test_a_number_that_pauses_could_move_is_a_bound(tmp_path: Path) -> None:
-    by_name = times_of(paused_under(tmp_path, requests=8)).numbers()
+    by_name = paused_under(tmp_path, requests=8).response_times.numbers()
     # Of 400 requests eight waited for 300 ms: 6 ms of 16.
     assert by_name["mean"].at_least == pytest.approx(10)
     assert np.isnan(by_name["mean"].value)
@@ -228,5 +228,5 @@ def test_a_number_that_pauses_could_move_is_a_bound(tmp_path: Path) -> None:
 
 def test_a_pause_that_moves_nothing_is_taken_out(tmp_path: Path) -> None:
     result = paused_under(tmp_path, requests=1, pause_ms=100)
-    assert times_of(result).numbers()["mean"].value == pytest.approx(10)
-    assert times_of(result).paused_share == pytest.approx(100 / (REQUESTS * 10))
+    assert result.response_times.numbers()["mean"].value == pytest.approx(10)
+    assert result.response_times.paused_share == pytest.approx(100 / (REQUESTS * 10))

@@ -19,6 +19,7 @@ from perflab.load.clients import encodings
 from perflab.load.clients.body import BodyRules
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.response import ResponseReader
+from perflab.load.summary import LoadSummary
 from perflab.load.summary_table import table
 from perflab.load.workload import Burst, Request, Workload
 from perflab.systems.custom.instruments import RightAnswer
@@ -139,28 +140,28 @@ STREAMS = {
 def test_streams_are_read_unpacked_and_what_packing_did_is_told() -> None:
     content = b"".join(EVENTS)
 
-    def shown(path: str, **more: Any) -> dict[str, Any]:
+    def shown(path: str, **more: Any) -> LoadSummary:
         return once.send(url + path, workers=1, users=2, requests=6, **more)
 
     with beside(Hostile([Script()], STREAMS)) as url:
         each, late, unknown = (shown(path, stream="sse") for path in ("/each", "/late", "/sdch"))
         unread = shown("/whole")
-    assert (each["errors"], each["chunks"], each["chunks_at_once_share"]) == (0, 30, 0)
-    assert each["bytes_received"] == each["packed"]["gzip"]["bytes"] == 6 * len(b"".join(flushed()))
-    assert each["packed"]["gzip"]["unpacked_bytes"] == 6 * len(content)
-    assert each["packed"]["gzip"]["unpacking_ns"] > 0
+    assert (each.errors, each.chunks, each.chunks_at_once_share) == (0, 30, 0)
+    assert each.bytes_received == each.packed["gzip"]["bytes"] == 6 * len(b"".join(flushed()))
+    assert each.packed["gzip"]["unpacked_bytes"] == 6 * len(content)
+    assert each.packed["gzip"]["unpacking_ns"] > 0
     assert "6 answers under gzip" in table(each)
     assert "not unpacked, as nothing looks into them" in " ".join(table(unread).split())
     assert "nothing looks into" not in table(unknown)
-    assert (late["errors"], late["chunks"], late["chunks_at_once_share"]) == (0, 30, 1)
-    (held,) = (one["text"] for one in late["warnings"] if one["code"] == "stream.at_once")
+    assert (late.errors, late.chunks, late.chunks_at_once_share) == (0, 30, 1)
+    (held,) = (one.text for one in late.warnings if one.code == "stream.at_once")
     assert "gzip" in held
-    (cause,) = unknown["errors_by_cause"]
-    assert cause["error"] == "encoding"
-    assert "'sdch'" in cause["first"]
-    assert unknown["packed"]["sdch"] == {"answers": 6, "bytes": 6 * 18}
+    (cause,) = unknown.errors_by_cause
+    assert cause.error == "encoding"
+    assert "'sdch'" in cause.first
+    assert unknown.packed["sdch"] == {"answers": 6, "bytes": 6 * 18}
     size = len(GZIP(content))
-    assert unread["packed"]["gzip"] == {"answers": 6, "bytes": 6 * size}
+    assert unread.packed["gzip"] == {"answers": 6, "bytes": 6 * size}
 
 
 @pytest.mark.promise

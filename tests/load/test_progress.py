@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perflab.load.checks.selfcheck import check
 from perflab.load.records import record
 from perflab.load.records.arrival_points import ArrivalPoints
+from perflab.load.report import summary
+from perflab.load.summary_table import table as table_of
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables
@@ -79,7 +82,9 @@ def test_a_load_records_when_the_body_of_every_request_came(tmp_path: Path) -> N
         assert rows["bytes"].is_monotonic_increasing
     assert table["request"].nunique() == 4
     assert streamed_tables(result)["progress"].columns.tolist() == PROGRESS.names
-    record.write(tmp_path, result, work, {}, "http://x/")
+    told = summary(result, work, check(result, work))
+    record.write(tmp_path, result, work, told, "http://x/")
+    assert table_of(record.read(tmp_path)) == table_of(told)
     assert pq.read_table(tmp_path / "progress.parquet").num_rows == len(table)
 
 

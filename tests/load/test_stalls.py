@@ -17,7 +17,6 @@ import pytest
 from perflab.instruments import Load
 from perflab.instruments.requests import Requests
 from perflab.load.checks.selfcheck import SelfCheck, check
-from perflab.load.checks.times import times_of
 from perflab.load.checks.trend import CLIENT_TIME
 from perflab.load.records.looks import Looks
 from perflab.load.records.loop_probe import TICK_MS, TICK_NS, LoopProbe
@@ -208,7 +207,7 @@ def test_a_long_stall_that_meets_few_requests_of_many_moves_none_of_the_printed(
     judgement = judged(tmp_path, client)
     assert judgement.valid
     result = client.result(tmp_path / "again")
-    numbers = times_of(result).numbers()
+    numbers = result.response_times.numbers()
     assert numbers["max"].is_the_clients
     assert 40 < numbers["max"].client_ms < 65
     assert not numbers["p99"].is_the_clients

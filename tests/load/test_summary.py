@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from perflab.load.checks.stalls import received
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.records.failure_stop import FailureStop
 from perflab.load.report import percentiles_ms, summary
+from perflab.load.summary import LoadSummary, NameSummary
 from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.statistics.quantiles import needed_n
@@ -27,11 +29,34 @@ from tests.load.planted import BEGIN_NS, S, load_result, scripted
 
 def shown(
     folder: Path, requests: int = 400, objectives: tuple[Objective, ...] = (), **facts: Any
-) -> dict[str, Any]:
+) -> LoadSummary:
     arrivals = ClosedLoop(users=5, requests=requests, pacing_s=0.1)
     work = Workload(request=Request(), arrivals=arrivals, objectives=objectives)
     result = load_result(folder, np.linspace(0.4, 5, requests), **facts)
     return summary(result, work, check(result, work))
+
+
+def with_rows(summary: LoadSummary, *names: str) -> LoadSummary:
+    """Return a summary whose names have the numbers of all."""
+    numbers = {field: getattr(summary, field) for field in set(NameSummary.model_fields) - {"name"}}
+    rows = tuple(NameSummary(name=name, **numbers) for name in names)
+    return summary.model_copy(update={"by_name": rows})
+
+
+def test_a_summary_is_read_from_its_json_as_it_was_written(tmp_path: Path) -> None:
+    wide = Objective(percentile=90, below_ms=1000)
+    stop = FailureStop(failures=5, at_ns=BEGIN_NS + 3 * S, after_s=3.0)
+    facts: dict[str, Any] = {"errors": {"reset": 40, "timeout": 9}, "failure_stop": stop}
+    whole = with_rows(shown(tmp_path / "a", objectives=(wide,), **facts), "browse")
+    plain = shown(tmp_path / "b")
+    for numbers in (whole, plain):
+        written = json.loads(json.dumps(numbers.model_dump(mode="json")))
+        assert LoadSummary.model_validate(written).model_dump(mode="json") == written
+        assert table(LoadSummary.model_validate(written)) == table(numbers)
+        assert written["response_time_ms"] == numbers.response_time.ms
+        assert written["response_time_at_least_ms"] == numbers.response_time.at_least_ms
+    assert {"stop", "messages_received", "chunks", "packed"} & {*plain.model_dump()} == set()
+    assert {"failures", "unwritten"} & {*whole.model_dump()} == set()
 
 
 @pytest.mark.parametrize("share", [50, 90, 95, 99, 99.9])
@@ -48,7 +73,7 @@ def test_failures_are_listed_by_cause_with_status_and_first_text(tmp_path: Path)
         errors={"tls": 7, "timeout": 3},
         first_errors={("tls", 0): "certificate verify failed: self-signed certificate"},
     )
-    assert [(cause["error"], cause["count"]) for cause in numbers["errors_by_cause"]] == [
+    assert [(cause.error, cause.count) for cause in numbers.errors_by_cause] == [
         ("tls", 7), ("timeout", 3),
     ]  # fmt: skip
     text = " ".join(table(numbers).split())
@@ -62,21 +87,21 @@ def test_the_table_fits_eighty_columns_and_any_pipe(tmp_path: Path) -> None:
         tmp_path, errors={"protocol": 20}, first_errors=texts, capped=12345, latency_s=123.0,
         stopped="p99 was 1234 ms over the last 5 s (the objective is 100 ms)",
     )  # fmt: skip
-    row = {**numbers, "name": "GET /a/path/that/is/far/too/long/for/the/column/of/names/in/a/table"}
-    text = table({**numbers, "by_name": [row, {**row, "name": "short"}]})
+    name = "GET /a/path/that/is/far/too/long/for/the/column/of/names/in/a/table"
+    text = table(with_rows(numbers, name, "short"))
     assert max(map(len, text.splitlines())) <= WIDTH
     assert text.isascii()
-    assert row["name"] in text
+    assert name in text
     assert "n<3688" in text
 
 
 def test_names_of_any_script_stand_in_one_column_and_no_two_look_alike(tmp_path: Path) -> None:
     numbers = shown(tmp_path)
     names = ("支払い 🚀", "payment", "pay\u200bment")
-    text = table({**numbers, "by_name": [{**numbers, "name": name} for name in names]})
+    text = table(with_rows(numbers, *names))
     rows = [row for row in text.splitlines() if row.startswith(("支払い", "pay"))]
     assert [row.split()[0] for row in rows[1:]] == ["payment", "pay\\u200bment"]
-    ends = {cell_len(row[: row.index(f"{numbers['requests']}")]) for row in rows}
+    ends = {cell_len(row[: row.index(f"{numbers.requests}")]) for row in rows}
     assert len(ends) == 1
 
 
@@ -89,7 +114,7 @@ def test_requests_of_scripted_users_have_a_row_for_every_name(tmp_path: Path) ->
     (tmp_path / "0" / "templates.names").write_text("login\nbrowse")
     del result.__dict__["rows"]
     numbers = summary(result, work, check(result, work))
-    counts = [(row["name"], row["requests"], row["errors"]) for row in numbers["by_name"]]
+    counts = [(row.name, row.requests, row.errors) for row in numbers.by_name]
     assert counts == [("browse", 60, 0), ("login", 40, 10)]
     assert "browse" in table(numbers)
 
@@ -134,13 +159,9 @@ def test_response_times_count_from_the_planned_instant_and_service_times_from_se
         rows["sent_ns"] += 5_000_000
 
     numbers = shown(tmp_path, latency_s=0.05, change=waited)
-    medians = {name: numbers[f"{name}_ms"]["p50"] for name in MEDIANS}
-    assert medians == pytest.approx(MEDIANS)
-
-
-MEDIANS = {
-    "response_time": 70.0, "service_time": 45.0, "generator_lag": 20.0, "connection_wait": 5.0,
-}  # fmt: skip
+    times = (numbers.response_time, numbers.service_time, numbers.connection_wait)
+    assert [each.ms["p50"] for each in times] == pytest.approx([70.0, 45.0, 5.0])
+    assert numbers.generator_lag_ms["p50"] == pytest.approx(20.0)
 
 
 NETSTAT = """\
@@ -201,5 +222,5 @@ def test_messages_count_from_the_first_planned_request_to_the_end_of_the_window(
     result = load_result(tmp_path / "a", np.linspace(0.4, 5, 400), **facts)
     assert len(received(result).known) == 4
     numbers = shown(tmp_path / "b", **facts)
-    assert numbers["messages_received"] == 3
-    assert numbers["messages_per_s"] == pytest.approx(3 / 2.9)
+    assert numbers.messages_received == 3
+    assert numbers.messages_per_s == pytest.approx(3 / 2.9)

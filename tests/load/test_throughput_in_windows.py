@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from perflab.instruments.requests import request_columns
 from perflab.load.checks.selfcheck import check
-from perflab.load.checks.times import times_of
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.load.report import summary
@@ -122,7 +121,7 @@ def test_throughput_of_a_service_that_waits_and_computes_is_right_to_half_a_perc
     server = Server(lambda: time_ms - work_ms, lambda: work_ms)
     result = load(tmp_path, server, users, slices(time_ms + users * work_ms, 30))
     assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=error)
-    mean_ms = times_of(result).numbers()["mean"].value
+    mean_ms = result.response_times.numbers()["mean"].value
     # Little's law, as over whole trials.
     assert result.throughput_rps * mean_ms / users / 1e3 == pytest.approx(1, abs=1e-3)
 
@@ -210,7 +209,7 @@ def test_the_summary_of_a_load_and_a_trial_have_the_same_throughput(tmp_path: Pa
     # Requests are planned every 10 ms for 2 s and done 0.3 s later: 30 after the last plan.
     done_s = np.arange(201) / 100 + 0.3
     result = load_result(tmp_path, done_s, errors={"status": 20})
-    told = summary(result, WORK, check(result, WORK))["throughput_rps"]
+    told = summary(result, WORK, check(result, WORK)).throughput_rps
     assert told == request_columns(result)["throughput_rps"]
     assert told == pytest.approx((201 - 30 - 20) / 2)
 
@@ -219,9 +218,9 @@ def test_a_throughput_without_most_answers_has_a_warning(tmp_path: Path) -> None
     slow = load_result(tmp_path / "slow", np.arange(201) / 100 + 3, latency_s=3.0)
     quick = load_result(tmp_path / "quick", np.arange(201) / 100 + 3, latency_s=0.3)
     (told,) = [
-        remark["text"]
-        for remark in summary(slow, WORK, check(slow, WORK))["warnings"]
-        if "throughput" in remark["text"]
+        remark.text
+        for remark in summary(slow, WORK, check(slow, WORK)).warnings
+        if "throughput" in remark.text
     ]
     assert told.startswith("throughput leaves out 201 of 201 successes")
-    assert "throughput" not in str(summary(quick, WORK, check(quick, WORK))["warnings"])
+    assert "throughput" not in str(summary(quick, WORK, check(quick, WORK)).warnings)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from perflab.load.records.message_record import (
 )
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary
+from perflab.load.summary import LoadSummary
 from perflab.load.summary_table import table
 from perflab.load.users import Answer, NotServed, User, action, actions
 from perflab.load.workers.scripted import find
@@ -176,7 +176,7 @@ def test_a_request_at_the_end_of_a_user_is_planned_when_the_user_stops(
     result.discard()
 
 
-def summed(port: int, script: str, duration_s: float, *paths: str) -> dict[str, Any]:
+def summed(port: int, script: str, duration_s: float, *paths: str) -> LoadSummary:
     words = {"duration_s": duration_s, "parameters": {"paths": paths}}
     result, work = load(port, f"{script}:Listener", timeout_s=5, **words)
     shown = summary(result, work, check(result, work))
@@ -187,11 +187,11 @@ def summed(port: int, script: str, duration_s: float, *paths: str) -> dict[str, 
 @pytest.mark.alone
 def test_messages_to_users_who_only_listen_are_results(chat: int, script: str) -> None:
     shown = summed(chat, script, 2.0, "/push")
-    assert (shown["requests"], shown["errors"]) == (0, 0)
+    assert (shown.requests, shown.errors) == (0, 0)
     # The server sends 20 a second to each of 20 users; a busy machine may hold some back.
-    assert 200 < shown["messages_received"] <= 20 * 20 * 2.2
-    assert 0 < shown["messages_per_s"] <= 20 * 20 * 1.1
-    assert shown["message_delay_ms"]["p50"] > 0
+    assert 200 < shown.messages_received <= 20 * 20 * 2.2
+    assert 0 < shown.messages_per_s <= 20 * 20 * 1.1
+    assert shown.message_delay.ms["p50"] > 0
     assert "messages received" in table(shown)
 
 
@@ -199,13 +199,13 @@ def test_connections_that_fell_silent_are_counted_with_the_time_since_when(
     chat: int, script: str
 ) -> None:
     shown = summed(chat, script, 6.0, "/push", "/mute")
-    told = {item["code"]: item["text"] for item in shown["warnings"]}
+    told = {item.code: item.text for item in shown.warnings}
     assert told["load.quiet"].startswith("10 of 20 WebSockets got no message for over 5 s")
     assert float(told["load.quiet"].split()[-1]) == pytest.approx(0.5, abs=0.4)
     assert "did not answer the end of 10 of 20" in told["load.unanswered"]
-    assert shown["errors_by_cause"][0]["error"] == "silent"
-    assert not shown["response_time_at_least_ms"], "no request was cut off"
-    assert (shown["errors"], shown["valid"]) == (10, False)
+    assert shown.errors_by_cause[0].error == "silent"
+    assert not shown.response_time.at_least_ms, "no request was cut off"
+    assert (shown.errors, shown.valid) == (10, False)
 
 
 @pytest.mark.slow

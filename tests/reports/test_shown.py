@@ -13,7 +13,7 @@ import pytest
 import perflab
 from perflab import api
 from perflab.cli.outputs import print_shown
-from perflab.load.summary_table import INVALID, VALID, LoadSummary
+from perflab.load.summary_table import INVALID, VALID, ShownSummary
 from perflab.paths import notebooks_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Shown
@@ -210,14 +210,13 @@ def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(("valid", "color"), [(True, VALID), (False, INVALID)])
-def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
+def test_a_load_shows_itself_as_the_command_prints_it(
     valid: bool, color: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "perflab.load.summary_table.table", lambda shown: f"<{shown['requests']}>\nline 2"
+        "perflab.load.summary_table.table", lambda shown: f"<{shown.requests}>\nline 2"
     )
-    shown = LoadSummary(valid=valid, requests=7)
-    assert shown["requests"] == 7
+    shown = ShownSummary.model_construct(valid=valid, requests=7)
     page = shown._repr_html_()
     assert "&lt;7&gt;\nline 2" in page
     assert color in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from perflab import api
 from perflab.cli import main
-from perflab.errors import ParameterError, RunNotFound
+from perflab.errors import ParameterError, RunInterrupted, RunNotFound
 from perflab.project import OF_THE_NOTEBOOK
 from perflab.systems import experiment
 from perflab.trials.arguments import asked_for, order_of
+from perflab.trials.experiment import Experiment
 from tests.support.synthetic import write_run
 from tests.systems.planned import plan_of
 
@@ -182,6 +184,32 @@ def test_the_seed_of_a_notebooks_run_is_drawn_for_every_run() -> None:
     assert first.seed != second.seed
     assert first.parameters["seed"] == first.seed
     assert first.treatments == second.treatments
+
+
+def test_a_run_checks_its_parameters_once_and_plans_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(place: Any, name: str) -> None:
+        function = getattr(place, name)
+
+        def call(*values: Any) -> Any:
+            calls[name] += 1
+            return function(*values)
+
+        monkeypatch.setattr(place, name, call)
+
+    def conducted(*_: object) -> None:
+        raise RunInterrupted("before the first trial")
+
+    monkeypatch.setattr(api, "conduct", conducted)
+    counted(Experiment, "check")
+    counted(Experiment, "plan")
+    given: list[Any] = [{"blocks": 3}, experiment(NAME).parameters(blocks=3)]
+    for values, checks in zip(given, (1, 0), strict=True):
+        calls.clear()
+        with pytest.raises(RunInterrupted):
+            api.run(NAME, values)
+        assert (calls["check"], calls["plan"]) == (checks, 1)
 
 
 def test_the_latest_run_to_resume_is_one_that_has_not_finished(runs: Path) -> None:

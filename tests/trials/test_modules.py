@@ -86,7 +86,7 @@ def test_the_others_are_listed_and_every_broken_one_is_named(
 def test_a_claim_without_a_source_is_refused_with_its_file(folder: Path) -> None:
     (folder / "unsourced.py").write_text(WITHOUT_SOURCE)
     with pytest.raises(ExperimentError, match=r"unsourced\.py\): Contrast: .*needs a source"):
-        experiment("unsourced").check({})
+        experiment("unsourced").plan(experiment("unsourced").check({}))
 
 
 def test_a_claim_about_an_undeclared_response_is_refused() -> None:
@@ -96,7 +96,7 @@ def test_a_claim_about_an_undeclared_response_is_refused() -> None:
         chosen, contrasts=lambda _: [claim.model_copy(update={"response": "throughput_rp"})]
     )
     with pytest.raises(ParameterError) as caught:
-        wrong.check({})
+        wrong.plan(wrong.check({}))
     assert "'throughput_rp', which its system does not declare" in " ".join(
         str(caught.value).split()
     )

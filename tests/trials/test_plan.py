@@ -132,8 +132,10 @@ def test_wrong_values_are_refused_with_the_way_out(values: dict[str, object], wo
 
 
 def test_where_nothing_can_be_decided_the_error_asks_for_a_number() -> None:
+    chosen = experiment("client_overhead")
+    checked = chosen.check({"blocks": "until_decided", "client": ["lean"]})
     with pytest.raises(ParameterError, match="there is no claim that could be decided"):
-        experiment("client_overhead").check({"blocks": "until_decided", "client": ["lean"]})
+        chosen.plan(checked)
 
 
 def aimed(url: str, *allowed: str) -> Treatment:

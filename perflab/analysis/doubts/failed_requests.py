@@ -1,7 +1,7 @@
 """What failed requests mean for a comparison: whether both sides fail alike, and exact counts.
 
 Where up to a twentieth of the requests fail, times have two ends, because nobody knows how long a
-request would have taken that failed (:mod:`perflab.load.checks.times`). If the sides do not fail
+request would have taken that failed (:mod:`perflab.load.records.times`). If the sides do not fail
 alike, the requests that are left are not the same any more, and only failures are compared.
 """
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from perflab.load.checks.load_remarks import QUIET_S, of_client_time
-from perflab.load.checks.times import Times, known, of_rows, short_delays_ms, shown
 from perflab.load.clients.outcome import CENSORED_CODES, MEASURE
 from perflab.load.records.chunk_rows import NOTHING, chunk_rows
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult, completed, per_second
+from perflab.load.records.times import Times, of_rows, short_delays_ms
 from perflab.recordings.schema import Remark
 from perflab.statistics.in_words import as_share
 
@@ -100,19 +99,6 @@ def _gaps(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.nd
         "late": looks.stood_still_ns(since, until),
         # How many gaps a failed stream would have had is not known.
         "failed": np.zeros(0, dtype=np.int64),
-    }
-
-
-def streams(chunk_times: ChunkTimes | None) -> dict[str, Any]:
-    """Return the summary's numbers of a load's streams; none where nothing was streamed."""
-    if chunk_times is None:
-        return {}
-    return {
-        **shown("first_chunk", chunk_times.first.numbers()),
-        **shown("chunk_gap", chunk_times.gaps.numbers()),
-        "chunks": chunk_times.chunks,
-        "chunks_per_s": known(chunk_times.per_s),
-        "chunks_at_once_share": known(chunk_times.at_once_share),
     }
 
 

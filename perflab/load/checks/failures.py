@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -91,15 +90,14 @@ class Part:
     causes: tuple[Cause, ...]
 
 
-@dataclass(frozen=True)
-class AroundStop:
-    """Requests that ended until the stop (warm-up included), after it, or were under way at it.
+@dataclass(frozen=True, kw_only=True)
+class AroundStop(FailureStop):
+    """A stop with the requests that ended until it (warm-up included), after it, or neither.
 
     ``until.failures`` is the number that ended the load; it is larger only if several failures
     ended at the same instant. ``under_way`` requests were started and had not ended.
     """
 
-    stop: FailureStop
     until: Part
     after: Part
     under_way: int
@@ -115,9 +113,8 @@ def around_stop(result: LoadResult) -> AroundStop | None:
              & (rows["error"] != UNSENT)).sum())
         for rows in result.chunks()
     )  # fmt: skip
-    return AroundStop(
-        stop, _part(result, stop, late=False), _part(result, stop, late=True), under_way
-    )
+    until, after = (_part(result, stop, late=late) for late in (False, True))
+    return AroundStop(**asdict(stop), until=until, after=after, under_way=under_way)
 
 
 def _part(result: LoadResult, stop: FailureStop, *, late: bool) -> Part:
@@ -130,12 +127,3 @@ def _part(result: LoadResult, stop: FailureStop, *, late: bool) -> Part:
     given_up = sum(cause.count for cause in causes if cause.error in CUT_OFF)
     failures = sum(cause.count for cause in causes) - given_up
     return Part(requests, requests - failures - given_up, failures, given_up, tuple(causes))
-
-
-def stop_shown(result: LoadResult) -> dict[str, Any]:
-    """Return the member ``stop`` of a summary, where failures ended the load; else nothing."""
-    around = around_stop(result)
-    if around is None:
-        return {}
-    shown = asdict(around)
-    return {"stop": {**shown.pop("stop"), **shown}}

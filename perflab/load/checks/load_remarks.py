@@ -8,11 +8,11 @@ import numpy as np
 
 from perflab.host.shortages import few_files
 from perflab.load.checks.machine_counts import remarks_on_tcp
-from perflab.load.checks.times import Number, Times
 from perflab.load.checks.trend import CLIENT_TIME, OF_LOAD, Trend
 from perflab.load.clients.client import DEFAULT_CONNECTIONS, SPARE_FILES
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
+from perflab.load.records.times import Number, Times
 from perflab.recordings.schema import Remark
 from perflab.statistics.in_words import as_share, to_safe_side
 

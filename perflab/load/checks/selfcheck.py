@@ -5,7 +5,7 @@ What other programs do to all treatments alike, such as stolen time, is a warnin
 and the blocks deal with it.
 
 A late client adds to the times that it reports; how much it may have added stands beside each
-(:mod:`perflab.load.checks.times`), and more than a tenth is marked. It makes a load invalid only
+(:mod:`perflab.load.records.times`), and more than a tenth is marked. It makes a load invalid only
 where requests follow a plan: those that it kept back arrive together, and the service has another
 load than asked for. Users who wait for nothing but answers load the service alike whether the
 client was late or not; they only get fewer answers in a second. They are refused where the client
@@ -32,11 +32,11 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.checks import failure_reasons, failures, load_remarks, stalls
-from perflab.load.checks.times import Times, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.records.columns import INSTANTS
 from perflab.load.records.loop_probe import TICK_MS
 from perflab.load.records.result import LoadResult
+from perflab.load.records.times import Times
 from perflab.load.workload.arrivals import ClosedLoop
 from perflab.load.workload.windows import time_before
 from perflab.load.workload.workload import Workload
@@ -105,7 +105,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     wall_ns = max(1, result.counted_ns)
     looks_ms, ticks_ms = stalls.delays(result, workload)
     ticks_of = percentiles_of(ticks_ms, (50, 99))
-    response = times_of(result)
+    response = result.response_times
     judged = stalls.received(result) if len(streamed) else response
     short_ms = looks_ms[looks_ms < TICK_MS]
     judged = replace(judged if len(judged.known) else response, short_ms=short_ms)

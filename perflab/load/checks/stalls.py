@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perflab.load.checks.times import Times, short_delays_ms
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
+from perflab.load.records.times import Times, short_delays_ms
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.workload import Workload
 

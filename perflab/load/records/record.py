@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,18 +32,20 @@ from perflab.load.records.failure_stop import FailureStop, mark
 from perflab.load.records.looks import Looks
 from perflab.load.records.loop_probe import grown_ns
 from perflab.load.records.result import LoadResult
+from perflab.load.summary import LoadSummary
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
 from perflab.load.workload.schedule import active, planned_count
 from perflab.load.workload.windows import Cycles, cut_at, instants_of
 from perflab.load.workload.workload import Workload
 
+FILE = "load.json"
 ROWS_PER_GROUP = 1 << 20
 # The kind of temporary folders for raw rows.
 RAW_ROWS = "load"
 
 
 def write(
-    folder: Path, result: LoadResult, workload: Workload, shown: Mapping[str, Any], url: str
+    folder: Path, result: LoadResult, workload: Workload, summary: LoadSummary, url: str
 ) -> None:
     """Write ``requests.parquet`` and ``load.json``; both appear whole or not at all."""
     with whole_file(folder / "requests.parquet") as file:
@@ -58,8 +60,17 @@ def write(
             table = pa.Table.from_pandas(rows, preserve_index=False)
             with whole_file(folder / f"{name}.parquet") as file:
                 pq.write_table(table, file)
-    record = {"url": url, "workload": workload.model_dump(mode="json"), **shown}
-    replace_file(folder / "load.json", (json.dumps(record, indent=1) + "\n").encode())
+    asked = {"url": url, "workload": workload.model_dump(mode="json")}
+    record = {**asked, **summary.model_dump(mode="json")}
+    replace_file(folder / FILE, (json.dumps(record, indent=1) + "\n").encode())
+
+
+def read(folder: Path) -> LoadSummary:
+    """Read the summary in a load's folder; OSError or ValueError where it cannot be read."""
+    record = json.loads((folder / FILE).read_text())
+    return LoadSummary.model_validate(
+        {name: value for name, value in record.items() if name not in ("url", "workload")}
+    )
 
 
 def _write_requests(file: BinaryIO, result: LoadResult) -> None:

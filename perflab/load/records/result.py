@@ -27,6 +27,7 @@ from perflab.load.records.columns import ROW, frame, rows
 from perflab.load.records.failure_stop import FailureStop
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import messages
+from perflab.load.records.times import OF_ROWS, Times, of_rows, short_delays_ms
 from perflab.load.workload.windows import COUNTED, END, Cycles, window_of
 
 
@@ -45,6 +46,7 @@ def per_second(count: float, length_ns: int) -> float:
 
 
 ROWS_PER_CHUNK = 1 << 20
+NO_TEMPLATE = -1
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,42 @@ class LoadResult:
         if self.windows is None:
             return self.looks
         return [looks.within(self.counted) for looks in self.looks]
+
+    @cached_property
+    def response_times(self) -> Times:
+        """Return the times from the planned instants to the ends."""
+        return self.times("planned_ns")
+
+    @cached_property
+    def service_times(self) -> Times:
+        """Return the times from sending to the ends."""
+        return self.times("sent_ns")
+
+    @cached_property
+    def connection_waits(self) -> Times:
+        """Return the times from the starts to sending."""
+        return self.times("started_ns", "sent_ns")
+
+    def times(
+        self, since: str, until: str = "done_ns", chosen: Mapping[int, int] | None = None
+    ) -> Times:
+        """Return the times of the measure stage between two instants of a request.
+
+        Parameters
+        ----------
+        chosen : mapping, optional
+            Worker to the code of the only template that counts; other workers have none of it.
+        """
+        parts = {name: [np.zeros(0, dtype=np.int64)] for name in OF_ROWS}
+        for worker, part in self.measured_by_worker():
+            if chosen is not None:
+                part = part[part["template"] == chosen.get(worker, NO_TEMPLATE)]
+            arrays = of_rows(self.looks[worker], part, since, until, self.pauses)
+            for name, values in arrays.items():
+                parts[name].append(values)
+        joined = {name: np.concatenate(pieces) for name, pieces in parts.items()}
+        short_ms, timeout_ns = short_delays_ms(self.judged_looks), self.timeout_s * 1e9
+        return Times(**joined, short_ms=short_ms, timeout_ns=timeout_ns)
 
     @cached_property
     def requests(self) -> pd.DataFrame:

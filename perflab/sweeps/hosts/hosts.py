@@ -156,11 +156,13 @@ def host_facts(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _parameters(cells: Sequence[Cell]) -> str:
+    checked = []
     try:
-        checked = [
-            experiment(cell.notebook).check(dict(cell.parameters)).model_dump(mode="json")
-            for cell in cells
-        ]
+        for cell in cells:
+            asked = experiment(cell.notebook)
+            parameters = asked.check(dict(cell.parameters))
+            asked.plan(parameters)
+            checked.append(parameters.model_dump(mode="json"))
     except PerflabError as error:
         return str(error)
     return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()

@@ -16,9 +16,9 @@ from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.checks.load_remarks import of_client_time
 from perflab.load.checks.selfcheck import MAX_CLIENT_CPU
 from perflab.load.checks.stalls import Sending
-from perflab.load.checks.times import Number
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import WIRE
+from perflab.load.records.times import Number
 from perflab.recordings import Reason, Remark, Side
 from perflab.statistics.in_words import as_share
 from perflab.statistics.quantiles import MAX_MOVED_SHARE, OF_TRIALS, hidden_share

@@ -55,7 +55,7 @@ def checked(**values: object) -> OwnServiceParameters:
 
 def problems(**values: object) -> str:
     with pytest.raises(ParameterError) as caught:
-        checked(**values)
+        systems.experiment("custom_service").plan(checked(**values))
     return str(caught.value)
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from perflab.errors import ParameterError
 from perflab.load.checks.failures import AroundStop, Part
-from perflab.load.records.failure_stop import FailureStop
 from perflab.load.workload import ClosedLoop
 from perflab.systems.llm.stacks import request
 from perflab.systems.llm.stream_cost import begun_columns
@@ -108,9 +107,11 @@ def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
 
 
 def test_requests_that_a_stop_breaks_off_count_as_failures() -> None:
-    stop = FailureStop(at_ns=HOUR_NS, after_s=9.0, failures=5, users=270)
     until, after = Part(247, 242, 5, 0, ()), Part(165, 165, 0, 0, ())
-    columns = begun_columns(AroundStop(stop, until, after, 165), pd.DataFrame())
+    stop = AroundStop(
+        failures=5, at_ns=HOUR_NS, after_s=9.0, users=270, until=until, after=after, under_way=165
+    )
+    columns = begun_columns(stop, pd.DataFrame())
     # The published table of the old version: 412 requests, 41.3%.
     assert columns["requests_begun"] == 412
     assert columns["failure_share_broken_off"] == pytest.approx(0.413, abs=5e-4)

@@ -13,20 +13,17 @@ percentile is taken to hold as much of it as the sample has at that percentile.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 
 from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.looks import Looks
-from perflab.load.records.result import LoadResult
-from perflab.load.workload.windows import BEGIN, COUNTED, END, time_within
+from perflab.load.workload.windows import time_within
 from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
-NO_TEMPLATE = -1
 OF_ROWS = ("known", "elapsed", "late", "paused", "failed")
 NEVER = np.zeros((0, 2), dtype=np.int64)
 
@@ -162,31 +159,6 @@ def _statistics(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, flo
     return {**named, "max": longest, "mean": float(values_ns.mean()) if some else math.nan}
 
 
-def times_of(
-    result: LoadResult,
-    since: str = "planned_ns",
-    until: str = "done_ns",
-    chosen: Mapping[int, int] | None = None,
-) -> Times:
-    """Return the times of the measure stage between two instants of a request.
-
-    Parameters
-    ----------
-    chosen : mapping, optional
-        Worker to the code of the only template that counts; other workers have none of it.
-    """
-    parts = {name: [np.zeros(0, dtype=np.int64)] for name in OF_ROWS}
-    for worker, rows in result.measured_by_worker():
-        if chosen is not None:
-            rows = rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
-        arrays = of_rows(result.looks[worker], rows, since, until, result.pauses)
-        for name, values in arrays.items():
-            parts[name].append(values)
-    joined = {name: np.concatenate(pieces) for name, pieces in parts.items()}
-    short_ms, timeout_ns = short_delays_ms(result.judged_looks), result.timeout_s * 1e9
-    return Times(**joined, short_ms=short_ms, timeout_ns=timeout_ns)
-
-
 def of_rows(
     looks: Looks, rows: np.ndarray, since: str, until: str, pauses: np.ndarray = NEVER
 ) -> dict[str, np.ndarray]:
@@ -211,57 +183,7 @@ def of_rows(
     }
 
 
-def shown(name: str, numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
-    """Return times for a summary: values, lower bounds and the client's shares, by name."""
-    bounds = {key: number.at_least for key, number in numbers.items()}
-    client_ms: dict[str, float | None]
-    client_ms = {key: number.client_ms for key, number in numbers.items() if number.is_the_clients}
-    return {
-        f"{name}_ms": {key: known(number.value) for key, number in numbers.items()},
-        f"{name}_at_least_ms": {key: low for key, low in bounds.items() if not math.isnan(low)},
-        f"{name}_client_ms": client_ms,
-    }
-
-
-def known(value: float) -> float | None:
-    """Return a number for JSON: None in place of NaN."""
-    return None if math.isnan(value) else value
-
-
 def short_delays_ms(looks: Sequence[Looks]) -> np.ndarray:
     """Return the delays of the client's event loops that are no stalls, in ms."""
     parts = [one.late_ms[~one.is_stall] for one in looks]
     return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def window_table(result: LoadResult) -> pd.DataFrame:
-    """Return a row per window that has a counted part.
-
-    ``finished`` are all successes until the next window begins, by which CPU time is divided.
-    ``carried_over`` are the requests still under way then: they disturb those of the next window.
-    """
-    assert result.windows is not None
-    planned, done, error = (
-        np.concatenate([part[name] for part in result.rows])
-        for name in ("planned_ns", "done_ns", "error")
-    )
-    windows = result.windows
-    by_planned, by_done, good_done = np.sort(planned), np.sort(done), np.sort(done[error == 0])
-    begin, counted, end = windows[:, BEGIN], windows[:, COUNTED], windows[:, END]
-    follows = np.append(begin[1:], max(int(end[-1]), int(done.max(initial=0))) + 1)
-    table = pd.DataFrame(
-        {
-            "window": np.arange(len(windows)),
-            "begin_ns": begin,
-            "counted_ns": counted,
-            "end_ns": end,
-            "finished": _until(good_done, follows) - _until(good_done, begin),
-            "carried_over": np.searchsorted(by_planned, follows) - _until(by_done, follows),
-        }
-    )
-    return table[end > counted].reset_index(drop=True)
-
-
-def _until(instants: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Return how many of the sorted instants are not after each bound."""
-    return np.searchsorted(instants, bounds, side="right")
