@@ -135,16 +135,18 @@ def _listed(which: Compared) -> list[Run]:
 
 def answers(run: Run) -> Shown:
     """Show what a run found: a row for each claim, with its effect and what the study says."""
+    from perflab.analysis.evaluation import evaluate
     from perflab.reports.verdicts import shown_answers
 
-    return shown_answers(run)
+    return shown_answers(run, evaluate(run))
 
 
 def findings(run: Run) -> Shown:
     """Show published against measured, with the evidence of verdicts; ``.table`` is the data."""
+    from perflab.analysis.evaluation import evaluate
     from perflab.reports.verdicts import shown_findings
 
-    return shown_findings(run)
+    return shown_findings(run, evaluate(run))
 
 
 def summary(run: Run) -> Shown:
@@ -210,13 +212,13 @@ def save(run: Run) -> Saved:
 
     They show themselves below the answer: in a notebook that was run, this cell comes last.
     """
-    from perflab.reports import figures
-    from perflab.reports.section import write_section
+    from perflab.analysis.evaluation import evaluate
+    from perflab.reports.section import write_report
     from perflab.reports.verdicts import Saved, headline
 
-    folder = figures_dir() / run.run_id
-    paths = list(figures.save_all(run, folder))
-    return Saved([*paths, write_section(run, folder, paths)], headline(run))
+    findings = evaluate(run)
+    paths = write_report(run, findings, figures_dir() / run.run_id)
+    return Saved(paths, headline(run, findings))
 
 
 def export(

@@ -19,6 +19,7 @@ import pandas as pd
 from sentences import faults
 
 from perflab.analysis.answers import NOT_DECIDED, YES
+from perflab.analysis.evaluation import evaluate
 from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
@@ -82,7 +83,7 @@ def claims_of(run: Run) -> Iterator[Claim]:
 
     A run of fewer blocks is a picture.
     """
-    for answer in claim_answers(run):
+    for answer in claim_answers(run, evaluate(run)):
         n = sorted({finding.effect.n for finding in answer.findings if finding.effect})
         if answer.study and n and n[-1] >= SMALLEST_N and not LEFT_OUT.search(answer.question):
             claimed = {finding.contrast.published_direction for finding in answer.findings}

@@ -18,7 +18,7 @@ from perflab.analysis.effect_words import (
     ratio_words,
     refused_words,
 )
-from perflab.analysis.evaluation import PERCENTILE, Finding, evaluate, without_percentile
+from perflab.analysis.evaluation import PERCENTILE, Finding, without_percentile
 from perflab.analysis.findings import joined
 from perflab.analysis.noise import doubt
 from perflab.analysis.results import AgainstStudy
@@ -47,13 +47,13 @@ class Answer:
     doubt: str = ""
 
 
-def answers_of(run: Run) -> list[Answer]:
-    """Return the answers to a run's questions, in the order of its contrasts.
+def answers_of(run: Run, findings: Sequence[Finding]) -> list[Answer]:
+    """Return the answers to a run's questions, in the order of its findings.
 
     A question has an answer for each of its results.
     """
     asked: dict[str, list[Finding]] = {}
-    for finding in evaluate(run):
+    for finding in findings:
         if finding.contrast.asks:
             asked.setdefault(finding.contrast.asks, []).append(finding)
     why = doubt(run) if asked else ""

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -29,7 +28,7 @@ from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import compared, judge, without_effect
 from perflab.analysis.zones import is_published
 from perflab.errors import AnalysisError
-from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
+from perflab.recordings import Contrast, Response, Run, response_of
 from perflab.recordings.responses import drift_column
 from perflab.statistics.comparison import SMALLEST_N, Effect, Ends, NothingLimits
 from perflab.statistics.families import Corrected, corrected
@@ -89,24 +88,14 @@ class Finding:
 
 # The verdict on an effect before the run's other claims are known.
 NOT_YET = Verdict(Compared.NOT_DECIDED, "")
-# A run is a snapshot, so its findings are computed once.
-_FINDINGS: WeakKeyDictionary[Run, tuple[RunRecord, list[Finding]]] = WeakKeyDictionary()
 
 
 def evaluate(run: Run) -> list[Finding]:
     """Measure and judge every contrast of a run, on valid trials, paired within blocks.
 
-    Claims that :func:`not_asked` names are left out. The findings of a run and record are computed
-    once; a run that is opened again is judged again.
+    Claims that :func:`not_asked` names are left out. Who answers a run evaluates it once and hands
+    the findings on.
     """
-    record, findings = _FINDINGS.get(run, (None, []))
-    if record is not run.record:
-        findings = _evaluated(run)
-        _FINDINGS[run] = run.record, findings
-    return [*findings]
-
-
-def _evaluated(run: Run) -> list[Finding]:
     noise = noise_flags(run)
     contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
     trials = {name: run.trials_of(name) for name in {item.response for item in contrasts}}

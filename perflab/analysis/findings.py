@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from perflab.analysis.decision import Kind
 from perflab.analysis.effect_words import refused_words
-from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.evaluation import Finding
 from perflab.analysis.results import OPEN, AgainstStudy, Compared, Result, Verdict
 from perflab.analysis.zones import claims_size, is_published
-from perflab.recordings import Contrast, Run
+from perflab.recordings import Contrast
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import at_least, at_most, capitalized, counted, number
 
@@ -193,7 +193,7 @@ def is_refuted(finding: Finding) -> bool:
     return result in (AgainstStudy.OTHER_WAY, AgainstStudy.NO_EFFECT)
 
 
-def undecided_contrasts(run: Run) -> tuple[str, ...]:
+def undecided_contrasts(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the names of the contrasts that the blocks so far leave undecided.
 
     A published claim is decided if its verdict is, for direction and size, whichever are claimed. A
@@ -201,7 +201,7 @@ def undecided_contrasts(run: Run) -> tuple[str, ...]:
     decide for a difference without a published value, and for a claim that cannot be tested or
     whose answer the load sets.
     """
-    return tuple(finding.contrast.name for finding in evaluate(run) if _is_open(finding))
+    return tuple(finding.contrast.name for finding in findings if _is_open(finding))
 
 
 def can_be_decided(contrast: Contrast) -> bool:

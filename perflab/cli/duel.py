@@ -217,7 +217,9 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     from perflab.analysis.evaluation import evaluate
     from perflab.analysis.gates.thresholds import judged, thresholds_of
     from perflab.cli.repeating import repeatable
+    from perflab.paths import figures_dir
     from perflab.reports.duels import pairs_of
+    from perflab.reports.section import write_report
 
     thresholds = thresholds_of(bounds, "perflab duel --fail-on")
     run = api.run(EXPERIMENT, values)
@@ -225,7 +227,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     pairs = pairs_of(findings, thresholds, judged(thresholds, findings))
     _print(run, pairs)
     console = make_console()
-    folder = named_here(api.save(run)[0].parent)
+    folder = named_here(write_report(run, findings, figures_dir() / run.run_id)[0].parent)
     console.print(Text(f"\nfigures and section: {folder}/"), soft_wrap=True)
     if not values.get("resume"):
         again = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])

@@ -50,6 +50,7 @@ def command(
     """
     from perflab import api
     from perflab.analysis.answers import answers_of
+    from perflab.analysis.evaluation import evaluate
     from perflab.parameters import parse_assignments
     from perflab.statistics.in_words import counted
     from perflab.sweeps.attempt import execute
@@ -74,7 +75,10 @@ def command(
     # Processes, as a kernel finds the file of its progress in the environment of its process.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
         notebooks = [*processes.map(execute, names, shown)]
-    answers = [(run, path, answers_of(run)) for run, path in zip(runs, notebooks, strict=True)]
+    answers = [
+        (run, path, answers_of(run, evaluate(run)))
+        for run, path in zip(runs, notebooks, strict=True)
+    ]
     trust = _in_all(runs, minutes(time.monotonic() - began))
     for line in ("", *_table(answers), "", trust, *_links(answers)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -124,14 +128,16 @@ def _table(answers: Sequence[Answered]) -> list[str]:
 def _of_reference(experiment: str) -> list[Answer]:
     """Return the answers of the run that ships with the lab; none where there is none."""
     from perflab.analysis.answers import answers_of
+    from perflab.analysis.evaluation import evaluate
     from perflab.errors import RunNotFound
     from perflab.paths import runs_dir
     from perflab.recordings import REFERENCE, open_run
 
     try:
-        return answers_of(open_run(f"{REFERENCE}:{experiment}", runs_dir()))
+        run = open_run(f"{REFERENCE}:{experiment}", runs_dir())
     except RunNotFound:
         return []
+    return answers_of(run, evaluate(run))
 
 
 def _way_out(run: Run, blocks: int) -> str:

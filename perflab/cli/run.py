@@ -40,6 +40,7 @@ def command(
     """
     from perflab import api
     from perflab.parameters import parse_assignments
+    from perflab.paths import figures_dir
 
     values = parse_assignments(parameter or [])
     values |= {"backend": backend} if backend else {}
@@ -52,8 +53,14 @@ def command(
             "perflab run", ["no experiment is named: give its name, or --resume RUN"]
         )
     run = api.run(name, values)
-    shown, folder = api.answers(run), named_here(api.save(run)[0].parent)
-    print_shown(shown)
+    # Late: a measurement does not wait for what judges and draws.
+    from perflab.analysis.evaluation import evaluate
+    from perflab.reports.section import write_report
+    from perflab.reports.verdicts import shown_answers
+
+    findings = evaluate(run)
+    folder = named_here(write_report(run, findings, figures_dir() / run.run_id)[0].parent)
+    print_shown(shown_answers(run, findings))
     print(f"\nFigures, tables and section: {folder}/")
     print(f"More of it: perflab show {run.run_id}")
     if run.valid_trials().empty:

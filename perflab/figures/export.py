@@ -28,6 +28,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from perflab.analysis.evaluation import Finding
 from perflab.errors import ExportRefused, PerflabError
 from perflab.figures.canvas import LabFigure
 from perflab.figures.origin import Page, page_of
@@ -108,22 +109,32 @@ class ProvenanceError(PerflabError):
 
 
 def save_view(
-    view: View, run: Run, directory: Path, formats: Sequence[str] = FORMATS
+    view: View,
+    run: Run,
+    directory: Path,
+    formats: Sequence[str] = FORMATS,
+    findings: Sequence[Finding] | None = None,
 ) -> list[Path]:
     """Save a view: its table as ``<name>.csv``, and the pictures that are drawn from that file.
 
-    ``formats`` are among "svg", "png" and "pdf". Returns the paths of the pictures, then that of
+    ``formats`` are among "svg", "png" and "pdf"; ``findings`` are those of the run, as for
+    :meth:`View.shown`. Returns the paths of the pictures, then that of
     the table. A missing ``directory`` is created.
     """
-    files = {directory / name: content for name, content in rendered(view, run, formats)}
+    files = {directory / name: content for name, content in rendered(view, run, formats, findings)}
     for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
         write_whole(path, content)
     return list(files)
 
 
-def rendered(view: View, run: Run, formats: Sequence[str] = FORMATS) -> list[tuple[str, bytes]]:
+def rendered(
+    view: View,
+    run: Run,
+    formats: Sequence[str] = FORMATS,
+    findings: Sequence[Finding] | None = None,
+) -> list[tuple[str, bytes]]:
     """Return name and content of each file of :func:`save_view`; the table is last."""
-    page, table = page_of(run), to_csv(view.shown(run)).encode()
+    page, table = page_of(run), to_csv(view.shown(run, findings)).encode()
     drawing = draw_table(view, read_csv(table.decode()), page)
     pictures = _files(drawing, view.name, page, formats, table)
     return [*pictures, (f"{view.name}.csv", table)]

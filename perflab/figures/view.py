@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from perflab.analysis.evaluation import Finding, evaluate
 from perflab.errors import RowsMissing
 from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.origin import Page, page_of
@@ -89,22 +90,27 @@ class View:
     ``table`` returns everything in the picture except the words around it, as a tidy table of texts
     and numbers, without rows if the run has none of it. ``draw`` draws a table with rows, without
     the run. ``suits`` says whether a run is of the kind that the view shows, whatever was measured,
-    and ``empty`` why there may be nothing to show.
+    and ``empty`` why there may be nothing to show. The table ``of_findings`` takes these beside the
+    run.
     """
 
     name: str
     title: str
-    table: Callable[[Run], pd.DataFrame]
+    table: Callable[..., pd.DataFrame]
     draw: Callable[[pd.DataFrame, Page], LabFigure]
     suits: Callable[[Run], bool] = lambda _: True
     empty: Callable[[Page], str] = lambda page: page.nothing
+    of_findings: bool = False
 
-    def shown(self, run: Run) -> pd.DataFrame:
+    def shown(self, run: Run, findings: Sequence[Finding] | None = None) -> pd.DataFrame:
         """Return the table of a run; without rows if the recording lacks the rows for it.
 
-        A run of the reference has the table in place of the rows.
+        A run of the reference has the table in place of the rows. A run without ``findings`` is
+        evaluated if the table needs them.
         """
         try:
+            if self.of_findings:
+                return self.table(run, evaluate(run) if findings is None else findings)
             return self.table(run)
         except RowsMissing:
             file = run.path / TABLES_OF_VIEWS / f"{self.name}.csv"

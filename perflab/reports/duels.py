@@ -13,7 +13,7 @@ from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.doubts.unseen_answers import unseen_answers
 from perflab.analysis.effect_words import IN_TIMES, percent, ratio_words, refused_words
-from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.evaluation import Finding
 from perflab.analysis.findings import bound_text, client_words
 from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
 from perflab.analysis.gates.gate_blocks import fewest_blocks
@@ -57,9 +57,9 @@ def are_variants(run: Run) -> bool:
     return list(run.record.factors) == [VARIANT] and are_of_a_duel(run.record.contrasts)
 
 
-def variant_sentences(run: Run) -> list[str]:
+def variant_sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
-    pairs = pairs_of(evaluate(run), (), ())
+    pairs = pairs_of(findings, (), ())
     answers = (line for pair in pairs for line in answer_lines(pair, len(pairs) == 1))
     return [*still_warming(run), *other_answers(run), *answers, *notes(run, pairs)]
 
@@ -71,9 +71,9 @@ def answer_lines(pair: Pair, is_only: bool = True) -> list[str]:
     return [answer(pair, is_only), *refused]
 
 
-def variants_answer(run: Run) -> str:
+def variants_answer(run: Run, findings: Sequence[Finding]) -> str:
     """Return the answer of a run of two variants in one line; of more of them, nothing."""
-    pairs = pairs_of(evaluate(run), (), ())
+    pairs = pairs_of(findings, (), ())
     return "; ".join([*still_warming(run), answer(pairs[0])]) if len(pairs) == 1 else ""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
+from perflab.analysis.evaluation import Finding, evaluate
 from perflab.errors import ExportRefused, ParameterError, PerflabError
 from perflab.host.files import explained, whole_file
 from perflab.parameters import unknown
@@ -61,9 +62,10 @@ class Content:
     views: tuple[str, ...] = ()
     full: bool = False
 
-    def text(self, run: Run, figures: Sequence[Figure], level: int = 1) -> str:
+    def text(self, part: ExportedRun, figures: Sequence[Figure], level: int = 1) -> str:
         """Return a section in Markdown."""
-        return (section_text if self.full else page_text)(run, figures, level)
+        text_of = section_text if self.full else page_text
+        return text_of(part.run, part.findings, figures, level)
 
     def shown(self, run: Run) -> tuple[str, ...]:
         """Return the names of the views that are drawn; none stands for all."""
@@ -75,10 +77,11 @@ PAGE = Content()
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A run in a document: the name of its region, and the saved files of its figures."""
+    """A run in a document: the name of its region, its findings, and its saved figures."""
 
     name: str
     run: Run
+    findings: Sequence[Finding]
     saved: tuple[Path, ...]
 
 
@@ -96,9 +99,7 @@ def export_runs(
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
-            ExportedRun(
-                region, run, tuple(save_all(run, workshop / region, names=content.shown(run)))
-            )
+            _exported(region, run, workshop / region, content)
             for region, run in zip(names, runs, strict=True)
         ]
         documents = [
@@ -116,6 +117,13 @@ def export_runs(
     for draft in drafts:
         _write(draft)
     return [draft.path for draft in drafts]
+
+
+def _exported(region: str, run: Run, folder: Path, content: Content) -> ExportedRun:
+    """Judge a run and save its figures."""
+    findings = evaluate(run)
+    saved = save_all(run, folder, content.shown(run), findings)
+    return ExportedRun(region, run, findings, tuple(saved))
 
 
 def _regions_at(runs: Sequence[Run], target: Destination) -> dict[str, str]:
@@ -213,7 +221,7 @@ def _document(
     for part in parts:
         figures = figures_of(part.run, part.saved, workshop, kinds)
         # The document contains its figures, so it links no file.
-        texts.append(content.text(part.run, [replace(figure, files=()) for figure in figures]))
+        texts.append(content.text(part, [replace(figure, files=()) for figure in figures]))
     if kind == "html":
         pictures = [_pictures(part, workshop) for part in parts]
         document = conversion.page(title, zip(texts, pictures, strict=True)).encode()
@@ -242,7 +250,7 @@ def _markdown(
         # The figures go from the workshop to the target.
         saved = [target.folder.resolve() / file.relative_to(workshop) for file in part.saved]
         figures = figures_of(part.run, saved, document.parent.resolve())
-        bodies[part.name] = content.text(part.run, figures, level=2 if target.into else 1)
+        bodies[part.name] = content.text(part, figures, level=2 if target.into else 1)
     before = _read(document)
     # Bytes that are not UTF-8 come back unchanged.
     text = "" if before is None else before.decode("utf-8", "surrogateescape")

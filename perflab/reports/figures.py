@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perflab import systems
+from perflab.analysis.evaluation import Finding
 from perflab.errors import ParameterError
 from perflab.figures import GENERAL_VIEWS, PROFILE, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
@@ -57,15 +58,21 @@ def draw(run: Run, name: str) -> LabFigure:
     return draw_view(views[name], run)
 
 
-def save_all(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]:
+def save_all(
+    run: Run,
+    directory: Path,
+    names: Sequence[str] = (),
+    findings: Sequence[Finding] | None = None,
+) -> list[Path]:
     """Save the named views of a run (no name: all that suit it), each with its table as CSV.
 
+    ``findings`` are those of the run, as for :meth:`View.shown`.
     Return the paths of SVG, PNG and CSV of each figure, in this order. The figure of a profile also
     has a file with a line for each call chain and its samples, below the name of its treatment:
     the "folded" form, which https://www.speedscope.app and flamegraph.pl open.
     """
     chosen = [view for view in views_of(run) if not names or view.name in names]
-    paths = [path for view in chosen for path in save_view(view, run, directory)]
+    paths = [path for view in chosen for path in save_view(view, run, directory, findings=findings)]
     if PROFILE not in chosen:
         return paths
     calls = run.table("calls").groupby(["treatment", "chain"])["samples"].sum().reset_index()

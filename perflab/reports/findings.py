@@ -9,7 +9,7 @@ published results are compared with each other: which one is slower, and by how 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from perflab.analysis.answers import YES, Answer, answers_to_claims
 from perflab.analysis.decision import FRESH_RUN, PEEKING_NOTE
-from perflab.analysis.evaluation import Finding, evaluate, not_asked
+from perflab.analysis.evaluation import Finding, not_asked
 from perflab.analysis.findings import (
     JointClaim,
     achieved,
@@ -49,7 +49,7 @@ COUNTS = ("valid", "invalid", "failed", "errors")
 IN_WORDS, OF_ALL = "in words", "all of its parts"
 
 
-def readable_findings(run: Run) -> pd.DataFrame:
+def readable_findings(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     """Return one row of text per claim of ``run``, with the columns :data:`COLUMNS`.
 
     The contrasts stand first, then the claims that a rule of the system judges; these have a dash
@@ -57,10 +57,9 @@ def readable_findings(run: Run) -> pd.DataFrame:
     name of the column of the adjusted p-values gives the number of claims that they are adjusted
     for, where that is one number.
     """
-    contrast_findings = evaluate(run)
-    counts = {finding.claims for finding in contrast_findings if finding.claims}
+    counts = {finding.claims for finding in findings if finding.claims}
     adjusted = adjusted_words(counts.pop() if len(counts) == 1 else 0)
-    rows = [*map(_finding_row, contrast_findings)]
+    rows = [*map(_finding_row, findings)]
     for name, claim in claims_by_rule(run).items():
         rows += map(_part_row, claim.findings)
         # A claim of several parts has a row for each and one for all.
@@ -97,24 +96,24 @@ def _finding_row(finding: Finding) -> dict[str, str]:
     }
 
 
-def claim_answers(run: Run) -> list[Answer]:
+def claim_answers(run: Run, findings: Sequence[Finding]) -> list[Answer]:
     """Return whether each claim of a run holds here; what a run's questions ask stands first.
 
     Claims that nobody published are told where there are no others.
     """
-    findings = sorted(evaluate(run), key=lambda finding: not finding.contrast.asks)
-    findings += [part for claim in claims_by_rule(run).values() for part in claim.findings]
-    published = [finding for finding in findings if finding.contrast.source not in ("", "none")]
-    return answers_to_claims(published or findings)
+    told = sorted(findings, key=lambda finding: not finding.contrast.asks)
+    told += [part for claim in claims_by_rule(run).values() for part in claim.findings]
+    published = [finding for finding in told if finding.contrast.source not in ("", "none")]
+    return answers_to_claims(published or told)
 
 
-def answer_table(run: Run) -> pd.DataFrame:
+def answer_table(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     """Return a row of text for each claim of a run: claim, whether it holds here, the study's size.
 
     Claims that one fault left without a number share a row.
     """
     rows: dict[str, list[list[str]]] = {}
-    for answer in claim_answers(run):
+    for answer in claim_answers(run, findings):
         has_number = any(finding.effect for finding in answer.findings)
         rows.setdefault(answer.question if has_number else answer.text, []).append(
             _answer_row(answer)
@@ -219,12 +218,12 @@ def _summary_row(row: Mapping[Any, Any], names: Mapping[str, str]) -> dict[str, 
     return {"treatment": str(row["label"]), **states, **responses, "flush p50 us": flush}
 
 
-def sentences(run: Run) -> list[str]:
+def sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
     """Return the run's verdicts in sentences, and which claims it did not test.
 
     Variants without published results are compared with each other instead.
     """
     if are_variants(run):
-        return variant_sentences(run)
+        return variant_sentences(run, findings)
     by_rule = map(_judged_sentence, claims_by_rule(run).values())
-    return [*map(sentence, evaluate(run)), *by_rule, *filter(None, [not_asked(run)])]
+    return [*map(sentence, findings), *by_rule, *filter(None, [not_asked(run)])]

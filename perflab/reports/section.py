@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from perflab.analysis.answers import answers_of
+from perflab.analysis.evaluation import Finding
 from perflab.analysis.noise import noise_flags, noise_report
 from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
 from perflab.analysis.typical_values import measures, summary_table
@@ -20,7 +21,7 @@ from perflab.recordings import Run
 from perflab.recordings.sharing import without_paths
 from perflab.reports.cells import cell, to_markdown
 from perflab.reports.duels import are_variants, variants_answer
-from perflab.reports.figures import views_of
+from perflab.reports.figures import save_all, views_of
 from perflab.reports.findings import (
     ADJUSTED,
     COUNTS,
@@ -90,25 +91,27 @@ def _link(path: Path, directory: Path) -> str:
     return Path(os.path.relpath(path, directory)).as_posix()
 
 
-def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
+def section_text(
+    run: Run, findings: Sequence[Finding], figures: Sequence[Figure] = (), level: int = 1
+) -> str:
     """Return the Markdown of ``run``: its question, its method and its results.
 
     First stands what a reader must know before any number: the run did not finish, or trials do not
     count. ``figures`` are of :func:`figures_of`. The section's heading has the ``level``, the
     headings within it are one deeper.
     """
-    record, findings = run.record, readable_findings(run)
+    record, table = run.record, readable_findings(run, findings)
     parts = [
         f"# {cell(record.title)}\n",
         _first(run, AT_THE_END),
         f"**Question.** {cell(record.question)}\n",
         "## Verdict\n",
-        _bullets(sentences(run)) or "No claim is attached to this run.\n",
+        _bullets(sentences(run, findings)) or "No claim is attached to this run.\n",
         "## Method\n",
         f"{cell(method(run))}\n",
         "## Published and measured\n",
-        to_markdown(brief(findings)),
-        _bullets(reading_notes(findings)),
+        to_markdown(brief(table)),
+        _bullets(reading_notes(table)),
         "## Measured\n",
         "\n".join(map(to_markdown, measured_tables(run))),
         "## Where the time goes\n",
@@ -128,20 +131,22 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
     return without_paths(record, _joined(parts, level))
 
 
-def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
+def page_text(
+    run: Run, findings: Sequence[Finding], figures: Sequence[Figure] = (), level: int = 1
+) -> str:
     """Return a run as one page of Markdown: what was found, what was done, why, and its limits.
 
     Its heading is the answer to the run's first question, or else the run's title.
     """
-    record, answers = run.record, answers_of(run)
-    title = (variants_answer(run) if are_variants(run) else "") or record.title
+    record, answers = run.record, answers_of(run, findings)
+    title = (variants_answer(run, findings) if are_variants(run) else "") or record.title
     if answers:
         title = f"{capitalized(answers[0].question)} {capitalized(answers[0].text)}"
     why, limits = next(_changes(run), ""), _limits(run)
     parts = [
         f"# {cell(title)}\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
-        _bullets(_answer_lines(run)) or "No claim is attached to this run.\n",
+        _bullets(_answer_lines(run, findings)) or "No claim is attached to this run.\n",
         f"**What was done.** {cell(f'{design(run)} {load(record)}')} {cell(where_and_when(run))}\n",
         to_markdown(page_table(run)) if len(record.treatments) <= MOST_ROWS else "",
         _figures(figures, heading=""),
@@ -153,8 +158,8 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     return without_paths(record, _joined(parts, level))
 
 
-def _answer_lines(run: Run) -> Iterator[str]:
-    for claim, here, study in answer_table(run).itertuples(index=False):
+def _answer_lines(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
+    for claim, here, study in answer_table(run, findings).itertuples(index=False):
         beside = f" (study: {study})" if study else ""
         yield f"**{claim}**: {here}{beside}" if here else claim
 
@@ -194,7 +199,15 @@ def _limits(run: Run) -> str:
     return f"{capitalized(text)}." if text else ""
 
 
-def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
+def write_report(run: Run, findings: Sequence[Finding], directory: Path) -> list[Path]:
+    """Write the figures of a run and its section; return their paths, the section's last."""
+    saved = save_all(run, directory, findings=findings)
+    return [*saved, write_section(run, findings, directory, saved)]
+
+
+def write_section(
+    run: Run, findings: Sequence[Finding], directory: Path, saved: Sequence[Path]
+) -> Path:
     """Write the section of a run as ``<directory>/<run id>.md``; return its path.
 
     Links to the ``saved`` figures are relative, so that the folder can be moved or committed as a
@@ -202,7 +215,8 @@ def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{run.run_id}.md"
-    write_whole(path, section_text(run, figures_of(run, saved, directory)).encode())
+    figures = figures_of(run, saved, directory)
+    write_whole(path, section_text(run, findings, figures).encode())
     return path
 
 

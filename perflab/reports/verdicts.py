@@ -16,7 +16,7 @@ from perflab.analysis.between_runs import (
     WORSE,
     RunComparison,
 )
-from perflab.analysis.evaluation import not_asked
+from perflab.analysis.evaluation import Finding, not_asked
 from perflab.analysis.results import AgainstStudy, Compared
 from perflab.recordings import Run
 from perflab.recordings.display import Shown, escaped, html_list
@@ -96,25 +96,26 @@ def _stated(row: Mapping[Any, Any], name: str) -> list[str]:
     return [] if row[name] == MISSING else [str(row[name])]
 
 
-def shown_answers(run: Run, reasons: str = "") -> Shown:
+def shown_answers(run: Run, findings: Sequence[Finding], reasons: str = "") -> Shown:
     """Return the answer to the run's questions, and below a row for each claim.
 
     ``reasons`` says where the reasons of trials stand that do not count.
     """
-    table = answer_table(run)
+    table = answer_table(run, findings)
     known = table.loc[:, ["claim", "here", *(["study"] if table["study"].any() else [])]]
     reasons = reasons or f"perflab show {run.run_id} has the reasons"
-    return Shown(table, known, heading=headline(run), notes=first_said(run, reasons))
+    return Shown(table, known, heading=headline(run, findings), notes=first_said(run, reasons))
 
 
-def headline(run: Run) -> str:
+def headline(run: Run, findings: Sequence[Finding]) -> str:
     """Return the run's questions, each with its answer."""
-    return "; ".join(f"{answer.question} {answer.text}" for answer in answers_of(run))
+    return "; ".join(f"{answer.question} {answer.text}" for answer in answers_of(run, findings))
 
 
-def shown_findings(run: Run) -> Shown:
+def shown_findings(run: Run, findings: Sequence[Finding]) -> Shown:
     """Return published against measured as a table, with the claims that were not tested below."""
-    return shown_verdicts(readable_findings(run), notes=[*filter(None, [not_asked(run)])])
+    notes = [*filter(None, [not_asked(run)])]
+    return shown_verdicts(readable_findings(run, findings), notes=notes)
 
 
 def shown_summary(run: Run) -> Shown:

@@ -18,6 +18,7 @@ from nbformat.warnings import MissingIDFieldWarning
 from papermill.exceptions import PapermillExecutionError
 
 from perflab import credentials
+from perflab.analysis.evaluation import evaluate
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
 from perflab.host.files import remove_broken_off, replace_file
 from perflab.host.temporary_folders import temporary
@@ -216,7 +217,7 @@ def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
 def _result(notebook: Path) -> dict[str, Any]:
     """Return the results of a finished run, so that the index need not open every run again."""
     run = Run(runs_dir() / notebook.parent.name)
-    rows = readable_findings(run)[["claim", "verdict", "measured [95%]"]]
+    rows = readable_findings(run, evaluate(run))[["claim", "verdict", "measured [95%]"]]
     return {
         "done": True,
         "notebook": str(notebook),

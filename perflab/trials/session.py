@@ -298,9 +298,10 @@ def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
     if rule is None or rule.ended or not rule.is_due(blocks):
         return rule is not None and bool(rule.ended)
     # Imported only where it is needed: it is heavy beside a measurement.
+    from perflab.analysis.evaluation import evaluate
     from perflab.analysis.findings import undecided_contrasts
 
-    rule = rule.looked(blocks, undecided_contrasts(Run(writer.path)))
+    rule = rule.looked(blocks, undecided_contrasts(evaluate(Run(writer.path))))
     changes: dict[str, Any] = {"until_decided": rule}
     if rule.ended:
         changes |= {"blocks": blocks, "order": writer.record.order[:blocks]}

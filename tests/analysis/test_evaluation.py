@@ -7,25 +7,34 @@ from pathlib import Path
 
 import pytest
 
+from perflab import api
 from perflab.analysis.decision import Kind, decide
+from perflab.analysis.doubts.block_trend import block_trend
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.verdict import judge
 from perflab.recordings import ContrastPair, Run, RunWriter
+from perflab.reports.exporting import Destination, export_runs
 from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
 
-def test_findings_are_computed_once_for_a_run_and_again_for_one_that_is_opened_again(
+def test_who_answers_a_run_evaluates_it_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = write_run(tmp_path)
-    first = evaluate(run)
-    monkeypatch.setattr("perflab.analysis.evaluation.noise_flags", lambda _: ("new",))
-    assert evaluate(run) == first
-    # A caller that changes its list changes no other.
-    evaluate(run).clear()
-    assert evaluate(run) == first
-    assert evaluate(Run(run.path))[0].noise == ("new",)
+    run = write_run(tmp_path, requests=40)
+    evaluated: list[int] = []
+    monkeypatch.setattr(
+        "perflab.analysis.evaluation.block_trend", lambda _: evaluated.append(1) or block_trend(run)
+    )
+    monkeypatch.setenv("PERFLAB_FIGURES", str(tmp_path / "figures"))
+
+    def export(run: Run) -> None:
+        export_runs([run], Destination(tmp_path / "docs"), ["md"])
+
+    for answer in (api.answers, api.findings, api.save, export):
+        evaluated.clear()
+        answer(run)
+        assert evaluated == [1]
 
 
 @pytest.mark.promise

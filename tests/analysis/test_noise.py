@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.answers import answers_of
+from perflab.analysis.evaluation import evaluate
 from perflab.analysis.noise import noise_flags, share_of_others
 from perflab.analysis.validity import validity_table
 from perflab.recordings import Reason, Run
@@ -83,7 +84,7 @@ def test_an_answer_beside_much_other_work_is_marked_wherever_it_stands_first(
     asked = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], asks="off faster?", subject="requests/s")
     run = write_run(tmp_path, blocks=6, contrasts=[asked])
     keep_busy(run, 0.5 + used * len(placed(run)))
-    (answer,) = answers_of(run)
+    (answer,) = answers_of(run, evaluate(run))
     text = f"others used {used:.0%} of the cores meanwhile: repeat it on a quiet machine"
     assert answer.doubt == text * marked
     assert answer.text.startswith("yes, as published: +"), "it is an answer all the same"

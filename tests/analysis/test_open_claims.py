@@ -75,12 +75,12 @@ def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:
 
 def test_a_claim_is_waited_for_until_direction_and_size_are_decided(tmp_path: Path) -> None:
     calm = run_after(tmp_path / "calm", 8, noise=0.01)
-    assert undecided_contrasts(calm) == ()
+    assert undecided_contrasts(evaluate(calm)) == ()
     (name,) = (contrast.name for contrast in calm.record.contrasts)
     few = run_after(tmp_path / "few", 7, noise=0.01)
-    assert undecided_contrasts(few) == (name,)
+    assert undecided_contrasts(evaluate(few)) == (name,)
     noisy = run_after(tmp_path / "noisy", 8, noise=0.3)
-    assert undecided_contrasts(noisy) == (name,)
+    assert undecided_contrasts(evaluate(noisy)) == (name,)
 
 
 def test_an_unpublished_ratio_is_waited_for_until_it_is_different_or_equivalent(
@@ -92,7 +92,7 @@ def test_an_unpublished_ratio_is_waited_for_until_it_is_different_or_equivalent(
         ("neither", 1.03, 0.05, True),
     ):
         run = run_after(tmp_path / place, 10, noise=noise, **against(ratio, **UNPUBLISHED))
-        assert bool(undecided_contrasts(run)) is is_open, place
+        assert bool(undecided_contrasts(evaluate(run))) is is_open, place
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from perflab.analysis.effect_words import ratio_words
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import judge
+from perflab.recordings import Run
 from perflab.reports.answer_page import answer_page
 from perflab.statistics.comparison import Blocks, Effect, effect_from
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
@@ -27,10 +28,15 @@ from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 ASKS: dict[str, Any] = {"asks": "off faster?", "subject": "requests/s"}
 
 
+def answers(run: Run) -> list[Answer]:
+    """Return the answers to the questions of a run."""
+    return answers_of(run, evaluate(run))
+
+
 def answered(root: Path, changes: dict[str, Any] | None = None) -> Answer:
     """Return the answer of a run in which "off" has 1.6 times the throughput of "on"."""
     contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **ASKS, **(changes or {}))
-    (answer,) = answers_of(write_run(root, requests=40, contrasts=[contrast]))
+    (answer,) = answers(write_run(root, requests=40, contrasts=[contrast]))
     return answer
 
 
@@ -64,7 +70,7 @@ def test_what_is_surely_less_than_published_may_be_no_effect_at_all(tmp_path: Pa
     (finding,) = evaluate(run)
     assert not finding.verdict.is_shown
     assert finding.verdict.result is AgainstStudy.LESS
-    (answer,) = answers_of(run)
+    (answer,) = answers(run)
     assert answer.text.startswith("not decided, but less than published: ")
     (told,) = answers_to_claims([finding])
     assert told.text.startswith("less than published: ")
@@ -78,11 +84,11 @@ def test_parts_of_a_question_are_told_apart_where_they_differ(tmp_path: Path) ->
         )
         for direction in ("greater", "smaller")
     ]  # fmt: skip
-    (answer,) = answers_of(write_run(tmp_path, requests=40, contrasts=parts))
+    (answer,) = answers(write_run(tmp_path, requests=40, contrasts=parts))
     assert answer.text.startswith("yes: +")
     assert "] greater (no, the other way: +" in answer.text
     unasked = [part.model_copy(update={"asks": ""}) for part in parts]
-    assert answers_of(write_run(tmp_path, requests=40, contrasts=unasked, seed=2)) == []
+    assert answers(write_run(tmp_path, requests=40, contrasts=unasked, seed=2)) == []
 
 
 def test_claims_on_several_percentiles_share_an_answer_and_no_others_do(tmp_path: Path) -> None:
@@ -188,7 +194,7 @@ def test_each_published_size_stands_with_its_own_words_where_they_differ(tmp_pat
         contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], name=str(size), published_ratio=size, **ASKS)
         for size in (1.6, 3.0)
     ]
-    (answer,) = answers_of(write_run(tmp_path, requests=40, contrasts=parts))
+    (answer,) = answers(write_run(tmp_path, requests=40, contrasts=parts))
     assert answer.study == "+60%, 3.00x"
     assert answer.text.startswith("yes, as published: ")
     assert " (yes, less than published: " in answer.text

@@ -64,8 +64,8 @@ def test_the_refused_slow_trials_of_one_side_are_told_with_the_answer_that_inclu
     for told in (
         sentence(finding),
         answers_to_claims([finding])[0].text,
-        readable_findings(run)["left out"][0],
-        variant_sentences(run)[1],
+        readable_findings(run, evaluate(run))["left out"][0],
+        variant_sentences(run, evaluate(run))[1],
     ):
         assert TOLD in told
         assert "with their values" in told
@@ -84,4 +84,4 @@ def test_as_many_refused_trials_on_both_sides_are_not_told(
 ) -> None:
     run = refusing(tmp_path, new=blocks, old=blocks)
     assert only(run).refused is None
-    assert "refused" not in " ".join(variant_sentences(run)[:2])
+    assert "refused" not in " ".join(variant_sentences(run, evaluate(run))[:2])

@@ -97,7 +97,7 @@ def test_an_interval_of_one_start_says_so_beside_the_answer(tmp_path: Path, fres
     assert finding.effect.n_text == "8"
     assert finding.scope.endswith(ONE_START)
     assert "the services started once" in doubt(run)
-    assert all(answer.doubt == doubt(run) for answer in answers_of(run))
+    assert all(answer.doubt == doubt(run) for answer in answers_of(run, evaluate(run)))
 
 
 @pytest.mark.parametrize("fresh", [1, 2])

@@ -34,7 +34,7 @@ def check_columns_are_seen(run: Run, names: Sequence[str]) -> None:
     """Check that changing a cell of any column of these views changes the picture."""
     page = page_of(run)
     for view in (view for view in views_of(run) if view.name in names):
-        table = reread(view.table(run))
+        table = reread(view.shown(run))
         original = fingerprint(view, table, page)
         for column in table:
             changed = _changed(table, str(column))

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import perflab
+from perflab.analysis.evaluation import evaluate
 from perflab.analysis.profiles import function_shares
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
 from perflab.figures.origin import typical_rows
@@ -257,5 +258,5 @@ def test_the_call_chains_of_all_trials_are_saved_for_speedscope_and_linked(
     assert len(lines) == len(calls[["treatment", "chain"]].drop_duplicates())
     assert {line.partition(";")[0] for line in lines} == {"variant=a", "variant=b"}
     assert sum(int(line.rpartition(" ")[2]) for line in lines) == calls["samples"].sum()
-    section = write_section(run, tmp_path, saved).read_text()
+    section = write_section(run, evaluate(run), tmp_path, saved).read_text()
     assert f"[call chains for speedscope](<{run.run_id}/profile.txt>)" in section

@@ -38,9 +38,11 @@ def outputs_of(run: Run) -> dict[str, str]:
     found = {"findings.csv": findings_of(run)}
     if run.table("samples").empty and ("requests" in run.missing or run.requests().empty):
         return found
-    figures = {view.name: view.table(run) for view in views_of(run)}
+    figures = {view.name: view.shown(run) for view in views_of(run)}
     found |= {f"figure-{name}.csv": as_csv(table) for name, table in figures.items()}
-    return found | ({"page.md": page_text(run)} if run.run_id.endswith(WITH_PAGE) else {})
+    return found | (
+        {"page.md": page_text(run, evaluate(run))} if run.run_id.endswith(WITH_PAGE) else {}
+    )
 
 
 def findings_of(run: Run) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from perflab.analysis.evaluation import evaluate
 from perflab.figures.view import draw_view, reread
 from perflab.recordings import without_rows
 from perflab.reports.figures import views_of
@@ -35,5 +36,5 @@ def test_what_is_judged_needs_no_requests_and_a_figure_that_does_says_so(
         if table.empty and len(whole):
             words = [text.get_text() for axes in draw_view(view, rest).axes for text in axes.texts]
             assert LACKS in " ".join(words).replace("\n", " "), view.name
-    section = write_section(rest, tmp_path / "rest", []).read_text()
+    section = write_section(rest, evaluate(rest), tmp_path / "rest", []).read_text()
     assert LACKS in section

@@ -16,7 +16,7 @@ from perflab.analysis import noise
 from perflab.analysis.decision import decide
 from perflab.analysis.doubts.answer_classes import Answers, class_of
 from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
-from perflab.analysis.evaluation import Finding
+from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.gates.thresholds import judged, thresholds_of
 from perflab.analysis.verdict import compared, without_effect
 from perflab.cli import app
@@ -290,7 +290,9 @@ def test_a_duel_says_first_that_its_variants_give_different_answers(
     monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
     told = f"new and old give different answers: {expected}. They may not do the same work."
     assert other_answers(duel_of_two) == ([told] if expected else [])
-    assert variant_sentences(duel_of_two)[0].startswith(told if expected else "new is 35% slower")
+    assert variant_sentences(duel_of_two, evaluate(duel_of_two))[0].startswith(
+        told if expected else "new is 35% slower"
+    )
 
 
 @pytest.mark.parametrize("side", ["old", "new"])
@@ -323,19 +325,19 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
         assert first.startswith(f"98% of {side}'s answers under load have the key error, such as")
         assert "--expect-body" in first
         assert not [word for word in ("faster", "slower", "passed") if word in done.stdout]
-    told = variant_sentences(run)
+    told = variant_sentences(run, evaluate(run))
     assert told[0].startswith(f"98% of {side}'s answers under load")
-    assert "slower" not in " ".join([*told, page_text(run)])
+    assert "slower" not in " ".join([*told, page_text(run, evaluate(run))])
 
 
 def test_the_heading_of_a_duels_section_is_its_answer(duel_of_two: Run) -> None:
-    assert page_text(duel_of_two).startswith("# new is 35% slower [")
+    assert page_text(duel_of_two, evaluate(duel_of_two)).startswith("# new is 35% slower [")
 
 
 def test_where_nothing_is_published_the_table_of_a_run_names_no_published_number(
     duel_of_two: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_shown(shown_findings(duel_of_two))
+    print_shown(shown_findings(duel_of_two, evaluate(duel_of_two)))
     shown = capsys.readouterr().out
     assert "valid trials" in shown
     assert "published" not in shown
@@ -345,6 +347,6 @@ def test_where_nothing_is_published_the_table_of_a_run_names_no_published_number
 def test_variants_with_a_published_claim_are_judged_by_it(tmp_path: Path, ratio: float) -> None:
     old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, ratio)
     run = write_run(tmp_path, treatments=(old, new), contrasts=[contrast_of(new, old)])
-    told = " ".join(sentences(run))
+    told = " ".join(sentences(run, evaluate(run)))
     assert "side by side" not in told
     assert "published" in told.lower()

@@ -12,6 +12,7 @@ import pytest
 
 import perflab
 from perflab import api
+from perflab.analysis.evaluation import evaluate
 from perflab.cli.outputs import print_shown
 from perflab.load.summary_table import INVALID, VALID, ShownSummary
 from perflab.paths import notebooks_dir
@@ -75,7 +76,7 @@ def rendered(request, tmp_path_factory) -> Rendered:
     }
     pages = {name: words_of(item) for name, item in shown.items()}
     plain = {f"{name} as text": repr(item) for name, item in shown.items()}
-    return Rendered(run, {**pages, **plain, "section": section_text(run)}, findings)
+    return Rendered(run, {**pages, **plain, "section": section_text(run, evaluate(run))}, findings)
 
 
 def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) -> None:
@@ -94,7 +95,7 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
     assert table["valid trials"].str.fullmatch(r"\d+ of \d+").all()
     assert table["noise"].str.contains("speed changed 1.5x").all()
     assert rendered.texts["findings"].count("speed changed 1.5x") == len(table)
-    told = sentences(rendered.run)
+    told = sentences(rendered.run, evaluate(rendered.run))
     if are_variants(rendered.run):
         assert "speed changed 1.5x" in " ".join(told)
         return

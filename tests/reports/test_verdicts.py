@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from perflab.analysis.evaluation import evaluate
 from perflab.figures import EFFECT
 from perflab.parameters import as_text, parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
@@ -44,8 +45,8 @@ def cut_off(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_where_a_claim_has_no_number_every_view_of_it_says_why(cut_off: Run) -> None:
-    assert html.escape(WHY) in shown_findings(cut_off)._repr_html_()
-    text = section_text(cut_off)
+    assert html.escape(WHY) in shown_findings(cut_off, evaluate(cut_off))._repr_html_()
+    text = section_text(cut_off, evaluate(cut_off))
     assert text.count(WHY.removeprefix("no ")) == 2
     assert "a tenth" not in text
     figure = picture(EFFECT, cut_off)
@@ -62,7 +63,7 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
     all_trials = {(block, index) for block in range(2) for index in range(2)}
     failed = write_run(tmp_path / "runs", blocks=2, failed=all_trials, state="failed")
     saved = save_all(failed, tmp_path / "report" / failed.run_id)
-    text = write_section(failed, tmp_path / "report", saved).read_text()
+    text = write_section(failed, evaluate(failed), tmp_path / "report", saved).read_text()
     assert "This run is failed (planted by a test)" in text
     assert text.count("| failed | service 'postgres': died (planted) |") == 4, "each trial says it"
     assert "nan" not in text.lower()
@@ -81,7 +82,8 @@ def test_a_hostile_title_makes_no_picture_no_mark_and_no_element(tmp_path) -> No
     hostile = write_run(tmp_path, blocks=1)
     title = "a\n<!-- perflab:end -->\n![x](http://example.org/x.png) <img src=x>"
     RunWriter.reopen(hostile.path).update(title=title)
-    text = section_text(Run(hostile.path))
+    told = Run(hostile.path)
+    text = section_text(told, evaluate(told))
     page = section_html(text, {})
     assert "<img" not in page
     assert not any(line.startswith("<!--") for line in text.splitlines())
@@ -92,5 +94,5 @@ def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) ->
     logins = run.requests().assign(treatment=streams.record.treatments[0].name)
     streams.requests = lambda *_, **__: logins
     assert bottlenecks(streams) == []
-    assert "This run does not measure requests" in section_text(streams)
+    assert "This run does not measure requests" in section_text(streams, evaluate(streams))
     assert bottlenecks(run)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from perflab import credentials, systems
+from perflab.analysis.evaluation import evaluate
 from perflab.errors import ParameterError
 from perflab.paths import variants_dir
 from perflab.recordings import Run
@@ -125,7 +126,8 @@ def test_a_section_names_the_folder_of_a_service_and_no_place_of_the_machine(
         update={"parameters": parameters, "reason": f"{place}/app.py: no such file"}
     )
     recorded.record = record
-    for text in (section_text(recorded), page_text(recorded)):
+    findings = evaluate(recorded)
+    for text in (section_text(recorded, findings), page_text(recorded, findings)):
         for part in ("/home/", "/data/elsewhere", str(Path.home()) + "/", str(Path.cwd())):
             assert part not in text
         assert "shop" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
-from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.evaluation import Finding
 from perflab.analysis.findings import published_text
 from perflab.analysis.results import OPEN
 from perflab.analysis.zones import is_published
@@ -51,13 +52,13 @@ Kind = tuple[str, str, str]
 WITHOUT: Kind = ("", "", "")
 
 
-def effect_table(run: Run) -> pd.DataFrame:
+def effect_table(_run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     """Return a row per claim: the published and the measured effect, and the verdict.
 
     A larger effect means more of ``quantity`` (in ``unit``). ``of_blocks`` holds the effects in the
     compared blocks, in order, and ``left_out`` counts the other blocks.
     """
-    return pd.DataFrame([effect_row(finding) for finding in evaluate(run)], columns=COLUMNS)
+    return pd.DataFrame([effect_row(finding) for finding in findings], columns=COLUMNS)
 
 
 def effect_row(finding: Finding) -> dict[str, object]:
@@ -230,4 +231,4 @@ def _legend_handles(claims: list[Claim]) -> list[Line2D]:
     return handles
 
 
-EFFECT = View("effect", TITLE, effect_table, draw_effects, empty=_no_claim)
+EFFECT = View("effect", TITLE, effect_table, draw_effects, empty=_no_claim, of_findings=True)

@@ -190,7 +190,9 @@ def _is_published_load(run: Run, row: str) -> bool:
     return all(run.record.parameters.get(name) == stated[name] for name in names)
 
 
-FLUSH_MAP = View("flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS))
+FLUSH_MAP = View(
+    "flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS), of_findings=True
+)
 CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, _draw_shares, suits=has_all_commits)
 LATENCY_RATE = rate_view(
     "latency_rate",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from perflab.analysis.between_runs import against_first, compare_runs
+from perflab.analysis.evaluation import evaluate
 from perflab.errors import ImportRefused
 from perflab.recordings import Run, list_runs, open_run
 from perflab.recordings.imports import import_files
@@ -66,7 +67,10 @@ def test_the_share_of_failures_of_every_tool_is_a_response_and_their_answers_are
     assert (row["requests"], row["errors"]) == (requests, failures)
     assert row["told_failed_percent"] == pytest.approx(100 * failures / requests)
     assert row["told_succeeded_rps"] == pytest.approx(succeeded_rps, rel=1e-3, nan_ok=True)
-    assert f"{100 * failures / requests:.3g}" in section_text(run).split("**Question.**")[0]
+    assert (
+        f"{100 * failures / requests:.3g}"
+        in section_text(run, evaluate(run)).split("**Question.**")[0]
+    )
 
 
 @pytest.mark.promise
@@ -119,7 +123,7 @@ def test_a_file_that_contradicts_itself_is_told_with_both_numbers_wherever_it_is
     (row,) = run.trials().to_dict("records")
     for remarks in (row["warnings"], run.record.warnings):
         assert any(words in remark and "contradicts" in remark for remark in remarks)
-    assert "a contradiction in 1 load" in section_text(run).split("**Question.**")[0]
+    assert "a contradiction in 1 load" in section_text(run, evaluate(run)).split("**Question.**")[0]
     table = compare_runs([run], [imported(tmp_path, name, copy="true-")]).table
     assert table["verdict"].str.contains("a contradiction in 1 load, B").all()
 

@@ -9,14 +9,14 @@ with commit on, less that with commit off in the same block, at the same workers
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Annotated
 
 import pandas as pd
 from pydantic import Field, model_validator
 
-from perflab.analysis.evaluation import evaluate
+from perflab.analysis.evaluation import Finding
 from perflab.analysis.starts import effect_of_run
 from perflab.recordings import Contrast, Run
 from perflab.statistics.in_words import counted
@@ -152,7 +152,7 @@ def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
     return contrasts
 
 
-def flush_map(run: Run) -> pd.DataFrame:
+def flush_map(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     """Return every cell of the map, for both ratios.
 
     Columns: ratio_of ("off against on" or "async against sync", of throughput), workers,
@@ -161,7 +161,7 @@ def flush_map(run: Run) -> pd.DataFrame:
     and published_is (whether the published ratio lies in the interval).
     """
     rows = []
-    for finding in evaluate(run):
+    for finding in findings:
         # The denominator (commit on, psycopg2) defines the cell.
         cell = {name: finding.contrast.denominator[name] for name in FACTORS}
         effect = finding.effect
