@@ -14,6 +14,7 @@ from perflab.errors import LoadError
 from perflab.load import report
 from perflab.load.checks.selfcheck import check
 from perflab.load.checks.trend import CLIENT_TIME
+from perflab.load.records.answers import ByName
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, Stage
 from perflab.load.workload.workload import StopRules, Workload
@@ -248,6 +249,7 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
         if reached < MIN_SHARE_OF_OFFERED * due:
             missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(words) for words in shown["reasons"]]
+    missed += [reason.text for reason in reasons if reason.code == report.UNSEEN]
     # A late client lengthens times, and what it kept back arrives together: what held nevertheless
     # does hold.
     faults += [
@@ -265,12 +267,16 @@ def probed(
     level: float,
     duration_s: float,
     warmup_s: float,
+    checked: ByName | None = None,
 ) -> Probe:
-    """Send a workload at a level (:func:`at_level`), judge it, and remove its record."""
+    """Send a workload at a level (:func:`at_level`), judge it, and remove its record.
+
+    Answers unlike the ``checked`` ones (None: unlike its first) miss the objective.
+    """
     load = at_level(workload, level, duration_s, warmup_s)
     result = send(load)
     try:
-        shown = report.summary(result, load, check(result, load))
+        shown = report.summary(result, load, check(result, load), checked)
     finally:
         result.discard()
     shown |= {"window_s": result.counted_ns / 1e9, "warmup_s": warmup_s}

@@ -122,7 +122,7 @@ def carry_out(
     """
     with place(out, workload) as record_place, ready(workers, wait_s, look) as generator:
         try:
-            checked = _checked(generator, workload, url, allowed, look)
+            checked = checked_answers(generator, workload, url, allowed, look)
             result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
             shown = report.summary(result, workload, check(result, workload), checked)
         except Exception as error:
@@ -143,7 +143,7 @@ def carry_out(
     return SentLoad(shown, failures, unwritten)
 
 
-def _checked(
+def checked_answers(
     generator: Generator,
     workload: Workload,
     url: str,

@@ -24,9 +24,11 @@ from perflab.load.records.message_record import OF_CONNECTIONS
 from perflab.load.records.result import LoadResult, per_second
 from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
-from perflab.recordings.schema import Remark
+from perflab.recordings.schema import Reason, Remark
 from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import OF_TRIALS, needed_n, percentiles_of
+
+UNSEEN = "load.unseen_answers"
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -48,7 +50,7 @@ def summary(
     end. ``bytes_received`` are those on the wire; ``packed`` says by Content-Encoding, where there
     was one, how many answers came under it, and their bytes unpacked, if something looked into
     them. Answers of kinds that none of the ``checked`` ones had (None: none of the first twenty of
-    their name) are a warning, unless each is held against an expected body. ``reasons`` and
+    their name) make it invalid, unless each is held against an expected body. ``reasons`` and
     ``warnings`` are objects with a code, a side and a text; the warnings
     include the reasons.
     """
@@ -62,6 +64,7 @@ def summary(
         result.measured(lambda rows: rows["status"]), return_counts=True
     )
     objectives = [judged(objective, result) for objective in workload.objectives]
+    reasons = [*judgement.reasons, *_unseen(result, workload, checked)]
     return {
         "requests": total,
         "errors": total - succeeded,
@@ -109,16 +112,15 @@ def summary(
         "stopped": result.stopped,
         **stop_shown(result),
         "objectives": objectives,
-        "valid": judgement.valid,
-        "reasons": [reason.model_dump() for reason in judgement.reasons],
+        "valid": not reasons,
+        "reasons": [reason.model_dump() for reason in reasons],
         "warnings": [
             remark.model_dump()
             for remark in (
-                *judgement.reasons,
+                *reasons,
                 *judgement.warnings,
                 *_warnings(total, succeeded, objectives),
                 *_late(result),
-                *_unseen(result, workload, checked),
                 *of_streams(streamed, result.packed),
             )
         ],
@@ -154,8 +156,8 @@ def _late(result: LoadResult) -> list[Remark]:
     return [Remark(code="load.late_answers", text=f"{text} request was planned")]
 
 
-def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> Iterator[Remark]:
-    """Yield a warning for each name whose answers are like none that was checked before them."""
+def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> Iterator[Reason]:
+    """Yield a reason for each name whose answers are like none that was checked before them."""
     if workload.request.is_judged:
         return
     checks = first_answers(result) if checked is None else checked
@@ -167,7 +169,7 @@ def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> I
             number = f"{first}{counted(round(before.number), 'answer')}{end}"
             text = found.sentence(whose, f"none of the {number} was like that")
             way_out = "If they are right, expect_body (--expect-body) says what each must hold"
-            yield Remark(code="load.unseen_answers", text=f"{text}. {way_out}")
+            yield Reason(code=UNSEEN, side="server", text=f"{text}. {way_out}")
 
 
 def _messages(result: LoadResult) -> dict[str, Any]:
