@@ -11,6 +11,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -51,8 +52,10 @@ HELLO = 'return 200 "hello world\\n"'
 def options(text: str | None, **named: Any) -> argparse.Namespace:
     """Read the command line; each option is named with its default, or with that and its help.
 
-    ``text`` is the module's documentation, and what ``--help`` says.
+    ``text`` is the module's documentation, and what ``--help`` says. From here on SIGTERM ends a
+    benchmark as Ctrl-C does, with the processes that it started.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )

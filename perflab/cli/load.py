@@ -67,9 +67,10 @@ def command() -> None:
     requests that ended before and after it. Times and throughput cover those before it.
 
     Exit status: 0 the numbers are valid and every objective was held; 1 an error, see stderr; 2 an
-    option cannot be read; 3 the numbers are INVALID, or too few for an objective; 4 every request
-    failed; 99 an objective was missed or --stop-after-failures was reached; 130 interrupted. If
-    several apply: the first of 130, 4, 3, 99.
+    option cannot be read; 3 the numbers are INVALID (also where answers under load are of other
+    kinds than those before), or too few for an objective; 4 every request failed; 99 an objective
+    was missed or --stop-after-failures was reached; 130 interrupted. If several apply: the first of
+    130, 4, 3, 99.
 
     Example: perflab load http://127.0.0.1:8000/ --users 20 --duration 10
 

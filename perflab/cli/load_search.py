@@ -76,9 +76,12 @@ def search_capacity(
                 raise KeyboardInterrupt
             return result
 
+        targets = options.allow_targets
+        checked = once.checked_answers(generator, workload, options.url, targets, look)
+
         def probe(level: float) -> capacity.Probe:
             result = capacity.probed(
-                send, workload, level, length_s, options.warmup_s or 0.2 * length_s
+                send, workload, level, length_s, options.warmup_s or 0.2 * length_s, checked
             )
             state = "; ".join(map(str, result.faults or result.unclear or result.missed)) or "held"
             times_ms = {name: result.time_ms("response_time", name) for name in STEP_TIMES}

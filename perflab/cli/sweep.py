@@ -45,8 +45,9 @@ def command(
 ) -> None:
     """Execute notebooks over grids and lists of parameters.
 
-    Every cell is checked before anything starts. --resume finishes interrupted runs, executes the
-    cells that have not begun, and tries failed cells again.
+    Every cell is checked before anything starts. A cell of which no trial counts has failed.
+    --resume finishes interrupted runs, executes the cells that have not begun, and tries failed
+    cells again.
 
     Exit status: 0 all cells are done; 1 nothing could be started; 3 some cells failed; 4 the time
     was up before; 130 interrupted.
@@ -81,7 +82,7 @@ def command(
     print(outcome.folder / "index.html")
     if outcome.states.get("failed"):
         print(
-            f"perflab: notebooks and logs of failed cells are in {outcome.folder / 'cells'}; "
+            "perflab: this page says why cells failed, and links their notebooks and logs; "
             "'--resume' tries them again",
             file=sys.stderr,
         )

@@ -15,6 +15,7 @@ from perflab.errors import LoadError
 from perflab.load import report
 from perflab.load.checks.selfcheck import check
 from perflab.load.checks.trend import CLIENT_TIME
+from perflab.load.records.answers import ByName
 from perflab.load.records.result import LoadResult
 from perflab.load.summary import LoadSummary
 from perflab.load.workload.arrivals import ClosedLoop, Stage
@@ -269,6 +270,7 @@ def judged(level: float, load: ProbeLoad) -> Probe:
         due = offered * max(0.0, 1 - late_s / load.window_s) if load.window_s else 0.0
         if reached < MIN_SHARE_OF_OFFERED * due:
             missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
+    missed += [reason.text for reason in summary.reasons if reason.code == report.UNSEEN]
     # A late client lengthens times, and what it kept back arrives together: what held nevertheless
     # does hold.
     faults += [
@@ -286,12 +288,16 @@ def probed(
     level: float,
     duration_s: float,
     warmup_s: float,
+    checked: ByName | None = None,
 ) -> Probe:
-    """Send a workload at a level (:func:`at_level`), judge it, and remove its record."""
+    """Send a workload at a level (:func:`at_level`), judge it, and remove its record.
+
+    Answers unlike the ``checked`` ones (None: unlike its first) miss the objective.
+    """
     changed = at_level(workload, level, duration_s, warmup_s)
     result = send(changed)
     try:
-        summary = report.summary(result, changed, check(result, changed))
+        summary = report.summary(result, changed, check(result, changed), checked)
     finally:
         result.discard()
     paced_rps = rate_of(changed, level) if isinstance(changed.arrivals, ClosedLoop) else 0.0

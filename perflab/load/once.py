@@ -109,7 +109,7 @@ def carry_out(
     """
     with place(out, workload) as record_place, ready(workers, wait_s, look) as generator:
         try:
-            checked = _checked(generator, workload, url, allowed, look)
+            checked = checked_answers(generator, workload, url, allowed, look)
             result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
             summary = report.summary(result, workload, check(result, workload), checked)
         except Exception as error:
@@ -130,7 +130,7 @@ def carry_out(
     return summary
 
 
-def _checked(
+def checked_answers(
     generator: Generator,
     workload: Workload,
     url: str,

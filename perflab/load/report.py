@@ -24,9 +24,11 @@ from perflab.load.records.times import Number, Times
 from perflab.load.summary import JudgedObjective, LoadSummary, NameSummary, TimesMs, known
 from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
-from perflab.recordings.schema import Remark
+from perflab.recordings.schema import Reason, Remark
 from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import OF_TRIALS, needed_n, percentiles_of
+
+UNSEEN = "load.unseen_answers"
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -41,7 +43,7 @@ def summary(
     """Return what a load showed.
 
     Answers of kinds that none of the ``checked`` ones had (None: none of the first twenty of their
-    name) are a warning, unless each is held against an expected body.
+    name) make it invalid, unless each is held against an expected body.
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
@@ -53,6 +55,7 @@ def summary(
     )
     objectives = tuple(judged(objective, result, streamed) for objective in workload.objectives)
     stop = around_stop(result)
+    reasons = (*judgement.reasons, *_unseen(result, workload, checked))
     # On an open connection the wait is the client's own work alone: its share is not shown.
     waits = {name: result.connection_waits.numbers((50, 99))[name] for name in ("p50", "p99")}
     return LoadSummary(
@@ -98,14 +101,13 @@ def summary(
         stopped=result.stopped,
         **({"stop": stop} if stop else {}),
         objectives=objectives,
-        valid=judgement.valid,
-        reasons=judgement.reasons,
+        valid=not reasons,
+        reasons=reasons,
         warnings=(
-            *judgement.reasons,
+            *reasons,
             *judgement.warnings,
             *_warnings(total, succeeded, objectives),
             *_late(result),
-            *_unseen(result, workload, checked),
             *of_streams(streamed, result.packed),
         ),
         failures=tuple(result.failures),
@@ -141,8 +143,8 @@ def _late(result: LoadResult) -> list[Remark]:
     return [Remark(code="load.late_answers", text=f"{text} request was planned")]
 
 
-def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> Iterator[Remark]:
-    """Yield a warning for each name whose answers are like none that was checked before them."""
+def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> Iterator[Reason]:
+    """Yield a reason for each name whose answers are like none that was checked before them."""
     if workload.request.is_judged:
         return
     checks = first_answers(result) if checked is None else checked
@@ -154,7 +156,7 @@ def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> I
             number = f"{first}{counted(round(before.number), 'answer')}{end}"
             text = found.sentence(whose, f"none of the {number} was like that")
             way_out = "If they are right, expect_body (--expect-body) says what each must hold"
-            yield Remark(code="load.unseen_answers", text=f"{text}. {way_out}")
+            yield Reason(code=UNSEEN, side="server", text=f"{text}. {way_out}")
 
 
 def _messages(result: LoadResult) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from perflab import credentials
 from perflab.analysis.evaluation import evaluate
+from perflab.analysis.validity import summed_reasons
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
 from perflab.host.files import remove_broken_off, replace_file
 from perflab.host.temporary_folders import temporary
@@ -27,7 +28,7 @@ from perflab.paths import figures_dir, foreign_environment, notebook_file, proje
 from perflab.recordings import Run, open_run
 from perflab.reports.findings import readable_findings
 from perflab.sweeps.cells import Cell
-from perflab.sweeps.folder import INTERRUPTED, AttemptEnded
+from perflab.sweeps.folder import INTERRUPTED, NO_TRIAL_COUNTS, AttemptEnded
 from perflab.systems import experiment
 from perflab.trials.progress import Event, RunBegun, Terminal, followed
 
@@ -215,13 +216,22 @@ def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
 
 
 def _result(notebook: Path) -> dict[str, Any]:
-    """Return the results of a finished run, so that the index need not open every run again."""
+    """Return the results of a finished run, so that the index need not open every run again.
+
+    A run without a valid trial is a failure: another attempt measures anew.
+    """
     run = Run(runs_dir() / notebook.parent.name)
     rows = readable_findings(run, evaluate(run))[["claim", "verdict", "measured [95%]"]]
-    return {
-        "done": True,
+    trials, valid = run.current_trials(), len(run.valid_trials())
+    end = {
+        "done": valid > 0,
         "notebook": str(notebook),
-        "valid_trials": len(run.valid_trials()),
-        "trials": len(run.current_trials()),
+        "valid_trials": valid,
+        "trials": len(trials),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),
     }
+    if valid:
+        return end
+    why = summed_reasons(trials["reasons"]) or "it has none"
+    error = f"no trial of the run counts: {why}"
+    return {**end, "kind": NO_TRIAL_COUNTS, "error": error}

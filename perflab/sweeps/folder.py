@@ -35,8 +35,10 @@ from perflab.sweeps.cells import Cell, Sweep, systems_of
 
 # The class of the error where the user or a signal ended a cell in order.
 INTERRUPTED = "RunInterrupted"
-# After these errors a run cannot be resumed: the next attempt measures anew.
-NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError")
+# A cell whose run ended and has no valid trial: it failed, though its notebook did not.
+NO_TRIAL_COUNTS = "NoTrialCounts"
+# After these the run is not gone on with: the next attempt measures anew.
+NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError", NO_TRIAL_COUNTS)
 
 
 class _Entry(BaseModel):
@@ -98,6 +100,11 @@ class AttemptEnded(_Entry):
     verdicts: tuple[tuple[str, str, str], ...] = ()
     host: str = ""
     stored: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the run and its notebook are finished."""
+        return self.done or self.kind == NO_TRIAL_COUNTS
 
     @property
     def in_short(self) -> str:

@@ -57,12 +57,13 @@ class Peer(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.h2 = H2Connection(H2Configuration(client_side=False))
+        self.h2 = H2Connection(H2Configuration(client_side=False, header_encoding="latin-1"))
         if self.manner in ("one", "silent"):
             values = {SettingCodes.MAX_CONCURRENT_STREAMS: 1}
             self.h2.local_settings = Settings(client=False, initial_values=values)
         self.h2.initiate_connection()
         self.bodies: dict[int, bytes] = {}
+        self.heads: dict[int, dict[str, str]] = {}
         self.last = 1 << 31
         self.taken: dict[int, bytes] = {}
         self.highest_answered = 0
@@ -78,6 +79,7 @@ class Peer(asyncio.Protocol):
             match event:
                 case RequestReceived():
                     self.bodies[event.stream_id] = b""
+                    self.heads[event.stream_id] = dict(event.headers)
                     at_once = max(self.seen.most_at_once, len(self.bodies))
                     self.seen.most_at_once = at_once
                 case DataReceived():
@@ -130,10 +132,12 @@ class Peer(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def peer(manner: str, every: int = 50) -> AsyncIterator[tuple[str, Seen]]:
+async def peer(
+    manner: str, every: int = 50, kind: type[Peer] = Peer
+) -> AsyncIterator[tuple[str, Seen]]:
     """Serve; yield address and what was seen."""
     seen = Seen()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Peer(manner, every, seen), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: kind(manner, every, seen), "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", seen

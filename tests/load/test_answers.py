@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import random
 from collections.abc import Iterator
+from concurrent.futures import Future
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,15 +15,18 @@ from threading import Thread
 import pytest
 
 from perflab.analysis.doubts.answer_classes import OBJECT
+from perflab.cli.load_status import Status, status_of
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.kept_answers import FIRST, ONE_IN, AnswerKeeper, kept_in
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.clients.targets import split
 from perflab.load.once import send
 from perflab.load.records.answers import answers_in
+from perflab.load.summary_table import table
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.load.workload.workload import ClientName
+from tests.load.http2_peer import Peer, peer
 
 RIGHT = json.dumps({"jsonrpc": "2.0", "id": 1, "result": [*range(30)]}).encode()
 ERROR = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"message": "Internal error"}}).encode()
@@ -43,23 +48,55 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
+    def next_answer(self, accepted: str) -> tuple[bytes, dict[str, str]]:
+        """Return a body, and headers that differ from answer to answer."""
+        self.right -= 1
+        body = RIGHT if self.right >= 0 else ERROR
+        headers = {"content-type": "application/json", "x-request": str(self.right)}
+        if "gzip" in accepted:
+            body, headers = gzip.compress(body), {**headers, "content-encoding": "gzip"}
+        return body, {**headers, "content-length": str(len(body))}
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Server
 
     def do_GET(self) -> None:
-        self.server.right -= 1
-        body = RIGHT if self.server.right >= 0 else ERROR
-        # A head of its own, as servers tell the time.
-        lines = [HEAD, b"X-Request: %d" % self.server.right]
-        if "gzip" in self.headers.get("Accept-Encoding", ""):
-            body, lines = gzip.compress(body), [*lines, b"Content-Encoding: gzip"]
-        lines.append(b"Content-Length: %d\r\n\r\n" % len(body))
-        self.wfile.write(b"\r\n".join(lines) + body)
+        body, headers = self.server.next_answer(self.headers.get("Accept-Encoding", ""))
+        lines = [f"{name.title()}: {value}" for name, value in headers.items()]
+        head = "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""])
+        self.wfile.write(head.encode() + body)
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+@pytest.fixture
+def http2(server: Server) -> Iterator[str]:
+    """Give the answers of the server over HTTP/2; yield the address."""
+
+    class Http2Peer(Peer):
+        def answer(self, stream: int) -> None:
+            accepted = self.heads[stream].get("accept-encoding", "")
+            body, headers = server.next_answer(accepted)
+            self.h2.send_headers(stream, [(":status", "200"), *headers.items()])
+            self.h2.send_data(stream, body, end_stream=True)
+            self.flush()
+
+    async def serve() -> None:
+        async with peer("plain", kind=Http2Peer) as (url, _):
+            address.set_result(url)
+            await over.wait()
+
+    address: Future[str] = Future()
+    loop, over = asyncio.new_event_loop(), asyncio.Event()
+    thread = Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    yield address.result(10)
+    loop.call_soon_threadsafe(over.set)
+    thread.join()
+    loop.close()
 
 
 @pytest.fixture
@@ -70,10 +107,10 @@ def server() -> Iterator[Server]:
         served.shutdown()
 
 
-@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx", "http2"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_each_client_tells_errors_with_status_200_from_results(
-    server: Server, client: ClientName, packed: bool
+    server: Server, http2: str, client: ClientName, packed: bool
 ) -> None:
     server.right = 40
     headers = {"Accept-Encoding": "gzip"} if packed else {}
@@ -82,7 +119,7 @@ def test_each_client_tells_errors_with_status_200_from_results(
     try:
         generator.start()
         load = Workload(request=request, arrivals=arrivals, client=client)
-        result = generator.run(load, server.url)
+        result = generator.run(load, http2 if client == "http2" else server.url)
         found = answers_in(result)[""]
         result.discard()
     finally:
@@ -93,14 +130,20 @@ def test_each_client_tells_errors_with_status_200_from_results(
     assert any(each.example.startswith('{"jsonrpc": "2.0", "id": 1, "error"') for each in found)
 
 
-def test_a_load_tells_answers_that_one_user_before_it_never_got(server: Server) -> None:
+@pytest.mark.parametrize("over_http2", [False, True])
+def test_a_load_tells_answers_that_one_user_before_it_never_got(
+    server: Server, http2: str, over_http2: bool
+) -> None:
     server.right = 40
-    shown = send(server.url, users=2, duration_s=0.5)
-    (text,) = (each.text for each in shown.warnings if "unseen" in each.code)
+    url = http2 if over_http2 else server.url
+    shown = send(url, users=2, duration_s=0.5, http2=over_http2, objectives=("p50<9s",))
+    (text,) = (each.text for each in shown.reasons if "unseen" in each.code)
     assert "of the answers have the keys error, id, jsonrpc" in text
     assert "none of the 20 answers to one user before the load was like that" in text
     assert "--expect-body" in text
     assert '"message": "Internal error"' in text
+    assert table(shown).startswith("INVALID: these numbers may not be used\n  - ")
+    assert (shown.valid, status_of(shown)) == (False, Status.INVALID)
 
 
 def test_a_load_of_so_many_requests_sends_no_other_and_is_held_against_its_first(

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, ProbeLoad, at_level, judged, search
 from perflab.load.checks.trend import trend_of
+from perflab.load.report import UNSEEN
 from perflab.load.summary import JudgedObjective, LoadSummary, TimesMs
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Reason
@@ -137,6 +138,11 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
     assert (fault.side, fault.text) == ("client", own.why)
     slept = judged(100, shown(HELD, reasons=[SLEPT]))
     assert (slept.faults, slept.unclear) == ((), (SLEPT,))
+
+
+def test_a_level_whose_answers_are_unlike_those_before_it_does_not_hold() -> None:
+    other = Reason(code=UNSEEN, side="server", text="99% of the answers have the key error")
+    assert judged(100, shown(HELD, reasons=(other,))).missed == (other.text,)
 
 
 def test_answers_that_come_after_the_probe_are_no_miss_unless_a_queue_builds_up() -> None:

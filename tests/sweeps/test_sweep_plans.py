@@ -6,13 +6,15 @@ import importlib
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
-from perflab.sweeps import execution
+from perflab.sweeps import attempt, execution
 from perflab.sweeps.attempt import resume_parameters
 from perflab.sweeps.cells import Cell, Sweep, open_sweep
 from perflab.sweeps.folder import (
@@ -26,6 +28,7 @@ from perflab.sweeps.folder import (
     session_now,
     write_index,
 )
+from perflab.trials.progress import Event, RunBegun
 from tests.cli.conftest import Tell
 from tests.support.synthetic import write_run
 
@@ -106,6 +109,39 @@ def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
         assert resume_parameters(cell.to_go_on_with) == {expected: run_id}
     journal.add(AttemptEnded(cell="a", attempt=1, done=False, seconds=1, kind="ResumeRefused"))
     assert cell.to_go_on_with == ""
+
+
+@pytest.mark.promise
+def test_a_cell_of_which_no_trial_counts_has_failed_and_is_measured_anew(
+    sweep: Sweep, tmp_path: Path, perflab: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks, resumed = 3, []
+    none_valid = [(block, treatment) for block in range(blocks) for treatment in (0, 1)]
+    for name, invalid in (("bad", none_valid), ("good", none_valid[1:])):
+        runs = tmp_path / "runs"
+        write_run(runs, blocks=blocks, requests=40, run_id=name, invalid=invalid)
+    made = iter(["bad", "good", "good"])
+
+    def execute(
+        _name: str, parameters: Mapping[str, Any], on_event: Callable[[Event], None], _failed: Path
+    ) -> Path:
+        resumed.append({"resume", "from_run"} & set(parameters))
+        on_event(RunBegun(run_id=(run_id := next(made)), path="", backend="process"))
+        return tmp_path / "figures" / run_id / "client_overhead.ipynb"
+
+    monkeypatch.setattr(attempt, "execute", execute)
+    importlib.import_module("ipykernel")
+    importlib.import_module("IPython")
+    words = ("sweep", str(sweep.file))
+    output, errors = perflab(tmp_path / "runs", *words, code=3)
+    assert "2 cells: 1 failed, 1 done" in output
+    assert "cell failed: NoTrialCounts: no trial of the run counts: " in errors
+    page = Path(output.splitlines()[-1]).read_text()
+    assert "NoTrialCounts: no trial of the run counts: " in page
+    assert "0 of 6 trials valid" in page
+    assert "bad/client_overhead.ipynb" in page
+    assert "2 cells: 2 done" in perflab(tmp_path / "runs", *words, "--resume")[0]
+    assert resumed == [set(), set(), set()]
 
 
 def test_one_process_goes_on_with_a_sweep_and_removes_what_a_killed_one_left_half(

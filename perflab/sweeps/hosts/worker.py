@@ -129,12 +129,12 @@ def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> Attemp
     """
     if not any((ended.notebook, ended.log)):
         return ended
-    folder = figures_dir() / ended.run_id if ended.done else failed_folder
+    folder = figures_dir() / ended.run_id if ended.is_measured else failed_folder
     try:
         store = Store(order.store)
         copy = store.put(folder, f"cells/{order.sweep}/{order.cell.id}-{order.attempt}")
         run_place = f"{RUNS}/{ended.run_id}"
-        run = store.put(runs_dir() / ended.run_id, run_place) if ended.done else ""
+        run = store.put(runs_dir() / ended.run_id, run_place) if ended.is_measured else ""
     except PerflabError as error:
         kept = ended.model_dump(include={"cell", "attempt", "seconds", "run_id"})
         kind = type(error).__name__
