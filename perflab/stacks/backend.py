@@ -340,15 +340,15 @@ COPY = ("sh", "-c", 'cp -a --reflink=auto "$0/." "$1/" && sync -f "$1"')
 
 def refuse_failed_copy(service: str, status: int, output: str) -> None:
     """Raise MachineShort for a full disk, and StackError for all else that ended a copy."""
-    if not status:
-        return
-    problem = f"the data of '{service}' cannot be copied: {output.strip()[-500:]}"
-    if os.strerror(errno.ENOSPC) in output:
+    full = os.strerror(errno.ENOSPC)
+    problem = f"the data of '{service}' cannot be copied"
+    if status and full in output:
         raise MachineShort(
-            f"{problem}. Way out: make room on that disk, let the setup write less, or set "
+            f"{problem}: {full}. Way out: make room on that disk, let the setup write less, or set "
             "PERFLAB_STATE to a folder on a larger disk"
         )
-    raise StackError(problem)
+    if status:
+        raise StackError(f"{problem}: {output.strip()[:500]}")
 
 
 # The kernel gives outgoing connections ports from 32,768 on. One of these could take a port of that

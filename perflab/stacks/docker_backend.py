@@ -194,8 +194,11 @@ class DockerBackend:
             during = f"while the data of {labels.service} was copied"
             status = patiently(container.wait, work.interrupted, during)["StatusCode"]
             refuse_failed_copy(labels.service, status, container.logs().decode(errors="replace"))
-        finally:
+        except BaseException:
             container.remove(force=True)
+            self.client.volumes.get(target).remove(force=True)
+            raise
+        container.remove(force=True)
 
     def _volume(self, launch: Launch) -> str:
         """Make the volume of a service's data unless it exists, and return its name."""

@@ -253,8 +253,12 @@ class ProcessBackend:
         stack_folders.make_stack(launch.labels.stack)
         folders = [stack_folders.make_data(name, service) for name in (stack, launch.labels.stack)]
         during = f"while the data of {service} was copied"
-        done = work.run([*COPY, *map(str, folders)], during, {"LC_ALL": "C"})
-        refuse_failed_copy(service, done.returncode, done.stderr)
+        try:
+            done = work.run([*COPY, *map(str, folders)], during, {"LC_ALL": "C"})
+            refuse_failed_copy(service, done.returncode, done.stderr)
+        except BaseException:
+            shutil.rmtree(folders[-1], ignore_errors=True)
+            raise
 
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""

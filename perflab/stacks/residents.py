@@ -133,6 +133,7 @@ class Residents:
         start_all(stores, start, self._instances, self._interrupted)
         filled = dict(self._instances)
         for item in fillers:
+            self._tell(f"setup of {item.name} (once)")
             with self._timed(f"setup of {item.name}"):
                 launch = replace(self._launch(item, kept), is_setup=True)
                 self._instances[item.name] = self.backend.start(launch)

@@ -1,7 +1,7 @@
 """A service of a user's that keeps its rows in a store, and the program that fills it.
 
-``DATABASE_URL`` says where, ``NOTES`` is a file for what the tests ask. ``serve`` notes how many
-rows it finds when it starts; each GET but that of ``/health`` adds one. ``fill`` notes that it ran.
+``DATABASE_URL`` says where; what tests ask is printed, and kept in the file ``NOTES``. ``serve``
+notes how many rows it finds when it starts; each GET but that of ``/health`` adds one.
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ class Redis:
 
 
 def note(text: str) -> None:
-    with Path(os.environ["NOTES"]).open("a") as file:
-        file.write(f"{os.environ['NAME']} {text}\n")
+    print(text, flush=True)
+    if os.environ["NOTES"]:
+        with Path(os.environ["NOTES"]).open("a") as file:
+            file.write(f"{os.environ['NAME']} {text}\n")
 
 
 def serve(rows: Postgres | Redis, port: int) -> None:
@@ -86,7 +88,8 @@ def serve(rows: Postgres | Redis, port: int) -> None:
             if self.path != "/health":
                 with lock:
                     rows.add()
-            body = b'{"added": 1}'
+            # As a careless service might, it tells what nobody should see.
+            body = os.environ["DATABASE_URL"].encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -95,7 +98,7 @@ def serve(rows: Postgres | Redis, port: int) -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    note(f"found {rows.count()}")
+    note(f"found {rows.count()} at {os.environ['DATABASE_URL']}")
     ThreadingHTTPServer(("127.0.0.1", port), Answer).serve_forever()
 
 
@@ -105,8 +108,8 @@ def main() -> None:
         print(f"no such table at {url}", flush=True)
         sys.exit(3)
     if step == "hang":
-        subprocess.Popen(["sleep", "300"], start_new_session=True)
-        note("hangs")
+        beside = subprocess.Popen(["sleep", "300"], start_new_session=True)
+        note(f"hangs {os.getpid()} {beside.pid}")
         time.sleep(300)
     store: Callable[[str], Postgres | Redis] = Redis if url.startswith("redis") else Postgres
     if step == "fill":

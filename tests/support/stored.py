@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,38 @@ PROGRAM = Path(__file__).with_name("shop.py")
 ROWS = 40
 
 
-def describe(name: str, notes: Path, setup: str = "", timeout_s: float = 60.0) -> str:
-    """Write the description of a shop, and return the name of the service."""
+# What the shop needs in an image; nothing is built for a process.
+IMAGE = """FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-psycopg2
+COPY shop.py /srv/
+ENTRYPOINT ["python3", "/srv/shop.py", "serve"]
+"""
+
+
+def describe(
+    name: str,
+    setup: str = "",
+    notes: Path | str = "",
+    timeout_s: float = 60.0,
+    docker: bool = False,
+) -> str:
+    """Write the description of a shop, and return the name of its service."""
     own_folder(state_dir())
     service = f"variant-shop-{name}"
     folder = own_folder(variants_dir()) / service
     folder.mkdir(exist_ok=True)
-    program = [sys.executable, str(PROGRAM)]
-    filled = f"[setup]\ncommand = {json.dumps([*program, *setup.split()])}\n" * bool(setup)
+    program = ["python3", "/srv/shop.py"] if docker else [sys.executable, str(PROGRAM)]
+    command = ["{port}"] if docker else [*program, "serve", "{port}"]
+    if docker:
+        (folder / "Dockerfile").write_text(IMAGE)
+        shutil.copy(PROGRAM, folder)
+    words = json.dumps([*program, *setup.split()])
+    filled = f"[setup]\ncommand = {words}\ntimeout_s = {timeout_s}" if setup else ""
     (folder / "service.toml").write_text(
         f"""
 name = "{service}"
 summary = "a shop"
-command = {json.dumps([*program, "serve", "{port}"])}
+command = {json.dumps(command)}
 of_user = true
 needs = ["db"]
 
@@ -44,13 +64,15 @@ NAME = "{name}"
 
 [health]
 http = "/health"
-{filled}{f"timeout_s = {timeout_s}" * bool(setup)}
+
+{filled}
 """
     )
     return service
 
 
 def stack(name: str, kind: str, service: str) -> StackPlan:
+    """Return a shop with a store of its own."""
     shop = Node(name=name, service=service, needs={"db": "db"})
     return StackPlan(nodes=(store_node("db", kind, apart=name), shop))
 
@@ -64,7 +86,7 @@ def plan(kind: str, notes: Path, setup: str = "", seconds: float = 0.4, **given:
                 name=f"variant={name}",
                 label=name,
                 levels={"variant": name},
-                stack=stack(name, kind, describe(name, notes, setup)),
+                stack=stack(name, kind, describe(name, setup, notes)),
                 workload=Workload(
                     request=Request(node=name, path="/"),
                     arrivals=ClosedLoop(users=2, duration_s=seconds, warmup_s=0.1),
