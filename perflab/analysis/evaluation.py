@@ -234,7 +234,8 @@ def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:
 def _effect_within(run: Run, contrast: Contrast, trials: pd.DataFrame, ends: Ends) -> Effect:
     if not has_counts(contrast, trials):
         return effect_of_run(run, ends, contrast.scale)
-    new, old = (counts_of(run, side, trials) for side in (contrast.numerator, contrast.denominator))
+    sides = (contrast.numerator, contrast.denominator)
+    new, old = (counts_of(run, side, trials, contrast.response) for side in sides)
     if (starts := starts_of(run)) is None:
         return difference_of_shares(new, old, run.record.until_decided)
     whole = new.notna().all(axis=1) & old.notna().all(axis=1)

@@ -71,7 +71,7 @@ from perflab.analysis.zones import (
     zone_of,
 )
 from perflab.recordings import Contrast, Response
-from perflab.recordings.responses import FAILURES
+from perflab.recordings.responses import FAILURES, split_request
 from perflab.statistics.comparison import NO_SPREAD, SMALLEST_N, USUAL_P, Effect
 from perflab.statistics.families import Corrected
 from perflab.statistics.in_words import counted
@@ -174,7 +174,7 @@ def compared(
         return verdict
     if decision is not None and decision.kind is Kind.EQUIVALENT:
         return Verdict(Compared.SAME, decision.text, WITHIN_MARGIN)
-    if contrast.response == FAILURES and (within := _failed_alike(effect)):
+    if split_request(contrast.response)[0] == FAILURES and (within := _failed_alike(effect)):
         return Verdict(Compared.SAME, within, within)
     if decision is None and not p_adjusted <= USUAL_P:
         return Verdict(Compared.NOT_DECIDED, "")

@@ -17,7 +17,7 @@ from pydantic import create_model
 from perflab import systems
 from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError
-from perflab.parameters import check, did_you_mean
+from perflab.parameters import check, did_you_mean, unknown
 from perflab.project import FILE, OF_A_PROJECT, project_file
 
 SUBJECT = "perflab duel"
@@ -72,8 +72,16 @@ def given(
     bounds = [*checked.fail_on, *fail_on]
     if run:
         return of_run | {"resume": run}, bounds, checked.strict
+    _refuse_unknown_requests(bounds, [each.name for each in checked.requests])
     of_all_pairs = len(bounds) * (len(checked.variants) - 1)
     return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
+
+
+def _refuse_unknown_requests(bounds: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ParameterError for thresholds on requests that the load does not have."""
+    asked = [bound.partition(":")[0].strip() for bound in bounds if ":" in bound]
+    if problems := unknown("request", asked, names):
+        raise ParameterError("perflab duel --fail-on", problems)
 
 
 def _is_tree(text: str) -> bool:

@@ -214,6 +214,8 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
             changed[parameter] = [
                 form(item, names) if isinstance(item, str) else item for item in value
             ]
+    if isinstance(requests := changed.get("requests"), list | tuple):
+        changed["requests"] = [_of_request(item, names) for item in requests]
     names.met |= {_plain(text.partition("=")[0]) for text in _listed(changed.get("env"))}
     for number, name in enumerate(more, start=1):
         if _plain(name) not in names.met:
@@ -221,6 +223,21 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
                 f"secret: entry {number} is not the name of a header, a variable, an option or a "
                 "query parameter that is given; it takes names, and no values"
             )
+    return changed
+
+
+def _of_request(request: Any, names: Names) -> Any:
+    """Return one of several requests, whose credentials are references."""
+    if not isinstance(request, Mapping):
+        return request
+    changed = dict(request)
+    for field, form in {"path": target, "body": body}.items():
+        if isinstance(changed.get(field), str):
+            changed[field] = form(changed[field], names)
+    if isinstance(headers := changed.get("headers"), Mapping):
+        texts = [header(f"{name}: {value}", names) for name, value in headers.items()]
+        pairs = (text.partition(":") for text in texts)
+        changed["headers"] = {name: value.strip() for name, _, value in pairs}
     return changed
 
 

@@ -145,7 +145,7 @@ def checked_answers(
     arrivals = workload.arrivals
     has_own = isinstance(arrivals, Scripted | Burst)
     has_own |= isinstance(arrivals, ClosedLoop) and arrivals.requests > 0
-    if has_own or workload.request.is_judged:
+    if has_own or workload.is_judged:
         return None
     finished, latest_s = 0, time.monotonic() + CHECKS_S
 

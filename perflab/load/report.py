@@ -145,7 +145,7 @@ def _late(result: LoadResult) -> list[Remark]:
 
 def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> Iterator[Reason]:
     """Yield a reason for each name whose answers are like none that was checked before them."""
-    if workload.request.is_judged:
+    if workload.is_judged:
         return
     checks = first_answers(result) if checked is None else checked
     for name, answers in answers_in(result).items():

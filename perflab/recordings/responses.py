@@ -22,6 +22,9 @@ OF_FAILURES = re.compile(r".*(failure|success|users_at_stop|users_held|users_mis
 CLIENT_LATE = "generator.late"
 # The remark on a service whose memory the kernel does not tell.
 MEMORY_UNKNOWN = "service.memory_unknown"
+# The responses of one of several requests.
+BY_REQUEST = ("mean_ms", "p99_ms", FAILURES)
+OF_REQUEST = re.compile(f"of_(.+)_({'|'.join(BY_REQUEST)})")
 COUNTED_INSIDE = re.compile(r"(?!client_)(phase_|core_wait_|memory_|.*cpu).*")
 # What of a time may be the client's own before its trials have a mark.
 MAX_CLIENT_SHARE = 0.10
@@ -60,6 +63,21 @@ REQUESTS = (
     Response(
         name="connection_wait_*_ms", title="* of the wait for a connection", unit="ms",
         noun="wait for a connection", better="less",
+    ),
+)  # fmt: skip
+# The requests of a load that has several, by their names.
+NAMED_REQUESTS = (
+    Response(
+        name="of_*_mean_ms", title="mean response time of *", unit="ms",
+        heading="* mean ms", noun="response time of *", better="less", typical=True,
+    ),
+    Response(
+        name="of_*_p99_ms", title="p99 of the response time of *", unit="ms",
+        heading="* p99 ms", noun="response time of *", better="less", typical=True,
+    ),
+    Response(
+        name=f"of_*_{FAILURES}", title="share of requests of * that failed",
+        heading="* failure share", noun="failures of *", better="less", typical=True,
     ),
 )  # fmt: skip
 # Streamed answers; see :mod:`perflab.instruments.requests`.
@@ -154,6 +172,17 @@ PROFILE = (
 )  # fmt: skip
 # The responses of every trial; they also serve for recordings that declare none.
 COMMON = (*REQUESTS, *PHASES, *CPU, *MEMORY, *CLIENT, *FLUSH, *PROFILE)
+
+
+def of_request(base: str, name: str) -> str:
+    """Return the column of a response of one of several requests."""
+    return f"of_{name}_{base}"
+
+
+def split_request(response: str) -> tuple[str, str]:
+    """Return a response without the name of a request, and that name; empty where it has none."""
+    match = OF_REQUEST.fullmatch(response)
+    return (match[2], match[1]) if match else (response, "")
 
 
 def at_least_column(response: str) -> str:

@@ -20,6 +20,7 @@ from perflab.recordings.responses import (
     COUNTED_INSIDE,
     FAILURES,
     TOO_MANY_FAILED,
+    split_request,
 )
 from perflab.recordings.schema import is_imported, read_record
 from perflab.recordings.tables import (
@@ -132,7 +133,7 @@ class Run:
         other reason, tells the share of failures all the same; one whose client was late tells what
         the service counts itself.
         """
-        harmless = {TOO_MANY_FAILED} if response == FAILURES else set[str]()
+        harmless = {TOO_MANY_FAILED} if split_request(response)[0] == FAILURES else set[str]()
         if COUNTED_INSIDE.fullmatch(response):
             harmless = {CLIENT_LATE}
         trials = self.current_trials()

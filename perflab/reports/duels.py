@@ -24,6 +24,7 @@ from perflab.analysis.results import DIFFERENT, Compared, Gate
 from perflab.analysis.typical_values import typical_values
 from perflab.analysis.validity import listed_reasons, why_unmeasured
 from perflab.recordings import Run
+from perflab.recordings.responses import split_request
 from perflab.reports import failures
 from perflab.reports.cells import effect_text, estimate
 from perflab.statistics.comparison import SMALLEST_N, USUAL_P
@@ -49,6 +50,8 @@ UNITS = {
 # The order in which a first line names the results of thresholds.
 OF_GATE = (Gate.FAILED, Gate.NOT_DECIDED, Gate.NOT_JUDGED)
 MOST_REASONS = 2
+# Forms of sentences about one of several requests: in which one.
+IN_REQUEST = " in {}"
 LENGTH, DIGEST = "answer_bytes", "answer_digest"
 
 
@@ -67,7 +70,7 @@ def variant_sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
 def answer_lines(pair: Pair, is_only: bool = True) -> list[str]:
     """Return the answer, and below it what it is with refused trials if one side has more."""
     told = [(finding, refused_words(finding)) for finding in _in_the_answer(pair.findings)]
-    refused = [f"{NAME_OF[one.contrast.response]}: {words}" for one, words in told if words]
+    refused = [f"{name_of(one.contrast.response)}: {words}" for one, words in told if words]
     return [answer(pair, is_only), *refused]
 
 
@@ -116,6 +119,12 @@ def _are_apart(old: pd.DataFrame, new: pd.DataFrame) -> bool:
 def _lengths(rows: pd.DataFrame) -> str:
     least, most = int(rows[LENGTH].min()), int(rows[LENGTH].max())
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def name_of(response: str) -> str:
+    """Return what a row is called: ``p99``, or ``create:p99`` of one of several requests."""
+    base, request = split_request(response)
+    return f"{request}:{NAME_OF[base]}" if request else NAME_OF[base]
 
 
 @dataclass(frozen=True)
@@ -201,7 +210,20 @@ def _in_the_answer(findings: Mapping[str, Finding]) -> list[Finding]:
         result = findings[name].verdict.result if name in findings else Compared.NOT_COMPARED
         if result in DIFFERENT and not (name in TIMES and result is time.verdict.result):
             chosen.append(findings[name])
-    return chosen
+    return [*chosen, *_requests_that_differ(findings)]
+
+
+def _requests_that_differ(findings: Mapping[str, Finding]) -> Iterator[Finding]:
+    """Yield the rows of single requests that differ; p99 only where it says more than the mean."""
+    told: set[tuple[str, object]] = set()
+    for response, finding in findings.items():
+        base, request = split_request(response)
+        result = finding.verdict.result
+        if request and result in DIFFERENT:
+            if base in TIMES and (request, result) in told:
+                continue
+            told.add((request, result))
+            yield finding
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -219,16 +241,18 @@ def _effect_words(finding: Finding) -> str:
 
 def _difference(finding: Finding) -> str:
     """Return a shown difference with its interval: ``is 9.1% slower [8.7, 9.6]``."""
-    effect, response = finding.effect, finding.contrast.response
+    effect, (response, request) = finding.effect, split_request(finding.contrast.response)
     assert effect is not None
+    where = IN_REQUEST.format(request) * bool(request)
     ends = [effect.limit] if effect.bound else [effect.estimate, effect.low, effect.high]
     if response == FAILURES:
-        form = f"has {{}} percentage points {'more' if ends[0] > 0 else 'fewer'} failures"
+        form = f"has {{}} percentage points {'more' if ends[0] > 0 else 'fewer'} failures{where}"
         return _filled(form, [PERCENT * abs(end) for end in ends], number)
     if response in TIMES and ends[0] <= 1 / IN_TIMES:
-        return _filled(f"is {{}} times as fast{TIMES[response]}", [1 / end for end in ends], number)
+        form = f"is {{}} times as fast{TIMES[response]}{where}"
+        return _filled(form, [1 / end for end in ends], number)
     forms = TIME_FORMS if response in TIMES else NOUN_FORMS
-    more, less, times = (f"{form}{(TIMES | NOUNS)[response]}" for form in forms)
+    more, less, times = (f"{form}{(TIMES | NOUNS)[response]}{where}" for form in forms)
     if ends[0] >= IN_TIMES:
         return _filled(times, ends, number)
     return _filled(more if ends[0] > 1 else less, [PERCENT * abs(end - 1) for end in ends], percent)
@@ -261,7 +285,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
     for pair in pairs:
         for response, finding in pair.findings.items():
             trials = run.trials_of(response)
-            unit, factor = UNITS.get(response, ("ms", 1.0))
+            unit, factor = UNITS.get(split_request(response)[0], ("ms", 1.0))
             new, old = (
                 _value(trials[trials["treatment"] == treatment], finding, factor)
                 for treatment in _treatments(run, finding)
@@ -269,7 +293,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
             rows.append(
                 {
                     **({"variant": pair.new} if len(pairs) > 1 else {}),
-                    "response": f"{NAME_OF[response]}, {unit}",
+                    "response": f"{name_of(response)}, {unit}",
                     pair.old: old,
                     "variant's" if len(pairs) > 1 else pair.new: new,
                     "ratio [95%]": _ratio(finding),
@@ -309,7 +333,7 @@ def _ratio(finding: Finding) -> str:
 def _gate_of(pair: Pair, response: str) -> list[str]:
     """Return the results of a response's thresholds, if it has any: ``FAILED >1.05``."""
     texts = [
-        f"{result} {threshold.text.removeprefix(NAME_OF[response])}"
+        f"{result} {threshold.text.removeprefix(name_of(response))}"
         for threshold, result in pair.gate.items()
         if threshold.response == response
     ]
@@ -340,7 +364,7 @@ def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
     blocks: dict[str, int] = {}
     for pair in pairs:
         for response, finding in pair.findings.items():
-            name = f"{pair.new} " * (len(pairs) > 1) + NAME_OF[response]
+            name = f"{pair.new} " * (len(pairs) > 1) + name_of(response)
             for text in _caveats(run, pair, finding):
                 names_by_text.setdefault(text, []).append(name)
             is_open = failures.is_open(finding, pair.findings)

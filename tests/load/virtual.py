@@ -91,12 +91,12 @@ class World:
         """Run a closed loop; return its requests, and how many a stop left unsent."""
         quota = (arrivals.warmup_requests, arrivals.requests)
         users = range(arrivals.users)
-        driver = ClosedDriver(arrivals, users, quota, self, NOTHING, self, self.record)
+        driver = ClosedDriver(arrivals, users, quota, self.submit, NOTHING, self, self.record)
         return self._driven(driver, stop_ns)
 
     def opened(self, arrivals: OpenLoop | Burst, stop_ns: int = 0) -> tuple[list[Sent], int]:
         """Run an open loop; return its requests by planned instant, and how many were unsent."""
-        driver = OpenDriver(arrivals, 0, 1, self, NOTHING, self, self.record)
+        driver = OpenDriver(arrivals, 0, 1, self, self.submit, NOTHING, self, self.record)
         requests, unsent = self._driven(driver, stop_ns)
         return sorted(requests, key=lambda request: request.planned_ns), unsent
 

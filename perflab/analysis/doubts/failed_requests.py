@@ -19,6 +19,7 @@ from perflab.recordings.responses import (
     OF_FAILURES,
     SOME_FAILED,
     resolution_column,
+    split_request,
 )
 from perflab.statistics.in_words import counted
 
@@ -66,15 +67,22 @@ def unlike_words(sides: Mapping[str, pd.DataFrame]) -> str:
 
 def has_counts(contrast: Contrast, trials: pd.DataFrame) -> bool:
     """Return whether a contrast is the difference of shares whose requests were counted."""
-    is_difference = contrast.response == FAILURES and contrast.scale == "difference"
-    return is_difference and resolution_column(FAILURES) in trials
+    is_difference = is_of_failures(contrast) and contrast.scale == "difference"
+    return is_difference and resolution_column(contrast.response) in trials
 
 
-def counts_of(run: Run, levels: Mapping[str, str], trials: pd.DataFrame) -> pd.DataFrame:
+def is_of_failures(contrast: Contrast) -> bool:
+    """Return whether a contrast is about a share of failures: of all requests, or of one name."""
+    return split_request(contrast.response)[0] == FAILURES
+
+
+def counts_of(
+    run: Run, levels: Mapping[str, str], trials: pd.DataFrame, column: str = FAILURES
+) -> pd.DataFrame:
     """Return the failed and all measured requests of a side in every block; NaN without a trial."""
     rows = trials[trials["treatment"].isin(run.record.selected(dict(levels)))]
-    rows = rows.dropna(subset=[FAILURES])
-    requests = (1 / rows[resolution_column(FAILURES)]).round()
-    counts = pd.DataFrame({"failed": (rows[FAILURES] * requests).round(), "requests": requests})
+    rows = rows.dropna(subset=[column])
+    requests = (1 / rows[resolution_column(column)]).round()
+    counts = pd.DataFrame({"failed": (rows[column] * requests).round(), "requests": requests})
     by_block = counts.groupby(rows["block"]).sum()
     return by_block.reindex(pd.RangeIndex(run.judged_blocks))

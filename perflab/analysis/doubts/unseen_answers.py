@@ -26,9 +26,10 @@ from perflab.statistics.in_words import counted
 TABLE = "answers"
 # A row for each class of answers: those of the ``check`` before the load, or of the ``load``.
 CHECK, LOAD = "check", "load"
+REQUEST = "request"
 COLUMNS: Mapping[str, str] = {
-    "when": "string", "status": "int64", "media_type": "string", "form": "string",
-    "keys": "string", "bytes": "int64", "answers": "double", "example": "string",
+    "when": "string", REQUEST: "string", "status": "int64", "media_type": "string",
+    "form": "string", "keys": "string", "bytes": "int64", "answers": "double", "example": "string",
 }  # fmt: skip
 WAY_OUT = (
     "If they are right, give a text that every right answer holds (--expect-body), and each is "
@@ -38,12 +39,13 @@ WAY_OUT = (
 _TOLD: WeakKeyDictionary[Run, tuple[object, dict[str, str]]] = WeakKeyDictionary()
 
 
-def answer_rows(when: str, answers: Iterable[Answers]) -> pd.DataFrame:
-    """Return answers as rows of the table."""
+def answer_rows(when: str, answers: Mapping[str, Iterable[Answers]]) -> pd.DataFrame:
+    """Return answers, by the name of their request, as rows of the table."""
     rows = [
-        (when, each.answer.status, each.answer.media_type, each.answer.form,
+        (when, name, each.answer.status, each.answer.media_type, each.answer.form,
          keys_as_text(each.answer), each.answer.size, each.number, each.example)
-        for each in answers
+        for name, of_name in answers.items()
+        for each in of_name
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=[*COLUMNS]).astype(
         {name: kind for name, kind in COLUMNS.items() if kind != "string"}
@@ -64,6 +66,17 @@ def _unseen_answers(run: Run) -> dict[str, str]:
         return {}
     # What was answered in a trial that is not valid was answered all the same.
     rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
+    if REQUEST not in rows:  # of runs before loads had several requests
+        rows = rows.assign(**{REQUEST: ""})
+    told: dict[str, str] = {}
+    for request, of_request in rows.groupby(REQUEST, sort=False):
+        # Of each treatment the first sentence is enough.
+        told = _unseen_of(run, str(request), of_request) | told
+    return told
+
+
+def _unseen_of(run: Run, request: str, rows: pd.DataFrame) -> dict[str, str]:
+    """Return the sentences about the answers to one of several requests, or to the only one."""
     checks, loaded = (
         {
             str(treatment): _answers(of_side)
@@ -76,7 +89,8 @@ def _unseen_answers(run: Run) -> dict[str, str]:
     names = {item.name: "/".join(item.levels.values()) for item in run.record.treatments}
     told = {}
     for treatment, of_side in loaded.items():
-        whose = f"{names[treatment]}'s answers under load"
+        to = f" to {request}" if request else ""
+        whose = f"{names[treatment]}'s answers{to} under load"
         if found := unseen(checked, of_side):
             told[treatment] = found.sentence(whose, f"{before} was like that. {WAY_OUT}.")
             continue

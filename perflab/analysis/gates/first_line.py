@@ -3,8 +3,9 @@
 The first line names whatever differs, so all its questions are counted together: of duels in which
 nothing differs, at most 5% may name a difference. Each family has half of that, shared out by
 Holm's method. The first family is what every answer speaks of: mean response time and CPU. The
-second is what an answer names only where it differs. The throughput of a closed loop is the mean
-again: it is no question of its own, and its row is as certain as that of the mean.
+second is what an answer names only where it differs, with the rows of single requests. The
+throughput of a closed loop is the mean again: it is no question of its own, and its row is as
+certain as that of the mean.
 
 ``benchmarks/first_line.py`` has simulations.
 """
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from perflab.recordings import Contrast
-from perflab.recordings.responses import FAILURES
+from perflab.recordings.responses import BY_REQUEST, FAILURES, split_request
 from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.families import Corrected, blocks_for_one, corrected, holm
 
@@ -28,14 +29,21 @@ FAMILIES = {
     "where it differs": ("p50_ms", "p99_ms", "service_memory_bytes", FAILURES),
 }
 FAMILY_OF = {response: name for name, responses in FAMILIES.items() for response in responses}
+OF_REQUESTS = "where it differs"
 LEVEL = USUAL_P / len(FAMILIES)
+
+
+def family_of(response: str) -> str:
+    """Return the family that a response is in; empty if it is in none."""
+    base, name = split_request(response)
+    return OF_REQUESTS if name else FAMILY_OF.get(base, "")
 
 
 def are_of_a_duel(contrasts: Sequence[Contrast]) -> bool:
     """Return whether contrasts compare variants of a service, without any published result."""
-    return any(item.response in FAMILY_OF for item in contrasts) and all(
+    return any(family_of(item.response) for item in contrasts) and all(
         list(item.numerator) == [VARIANT]
-        and (item.response in FAMILY_OF or item.response == THROUGHPUT)
+        and (family_of(item.response) or item.response == THROUGHPUT)
         and not item.source
         for item in contrasts
     )
@@ -50,10 +58,10 @@ def corrected_over_first_line(
     questions of both families.
     """
     tested = [
-        p if contrast.response in FAMILY_OF else math.nan
+        p if family_of(contrast.response) else math.nan
         for contrast, p in zip(contrasts, p_values, strict=True)
     ]
-    families = [FAMILY_OF.get(contrast.response, "") for contrast in contrasts]
+    families = [family_of(contrast.response) for contrast in contrasts]
     among = corrected(tested, families, _at_half_the_level)
     questions = sum(map(math.isfinite, tested))
     of_means = {
@@ -82,10 +90,15 @@ def _sides(contrast: Contrast) -> tuple[str, str]:
 def fewest_blocks(contrasts: Iterable[Contrast]) -> int:
     """Return the fewest blocks that can show any one difference that the first line may name."""
     tested = (item for item in contrasts if not (item.not_testable or item.set_by_load))
-    counts = Counter(FAMILY_OF[item.response] for item in tested if item.response in FAMILY_OF)
+    counts = Counter(filter(None, (family_of(item.response) for item in tested)))
     return blocks_for_one(max(counts.values(), default=1), LEVEL)
 
 
-def fewest_blocks_of_pairs(pairs: int) -> int:
-    """Return the fewest blocks that can show any one difference of so many pairs of variants."""
-    return blocks_for_one(pairs * max(map(len, FAMILIES.values())), LEVEL)
+def fewest_blocks_of_pairs(pairs: int, requests: int = 0) -> int:
+    """Return the fewest blocks that can show any one difference of so many pairs of variants.
+
+    ``requests`` is the number of named requests.
+    """
+    sizes = {name: len(responses) for name, responses in FAMILIES.items()}
+    sizes[OF_REQUESTS] += requests * len(BY_REQUEST)
+    return blocks_for_one(pairs * max(sizes.values()), LEVEL)

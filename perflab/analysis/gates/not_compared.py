@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perflab.analysis.evaluation import Finding
-from perflab.recordings.responses import FAILURES
+from perflab.recordings.responses import FAILURES, split_request
 from perflab.statistics.comparison import USUAL_P
 
 
@@ -18,7 +18,7 @@ def is_compared(findings: Mapping[str, Finding]) -> bool:
     return any(
         finding.effect is not None
         and not finding.contrast.set_by_load
-        and (response != FAILURES or finding.p_adjusted <= USUAL_P)
+        and (split_request(response)[0] != FAILURES or finding.p_adjusted <= USUAL_P)
         for response, finding in findings.items()
     )
 

@@ -22,7 +22,7 @@ from perflab.analysis.gates.gate_blocks import could_have_failed
 from perflab.analysis.results import Gate
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
-from perflab.recordings.responses import FAILURES
+from perflab.recordings.responses import BY_REQUEST, FAILURES, of_request, split_request
 from perflab.statistics.comparison import SMALLEST_N, USUAL_P
 from perflab.statistics.families import holm
 
@@ -37,12 +37,12 @@ NAMES = {
     "failures": FAILURES,
 }
 MORE_IS_BETTER = ("throughput",)
-WRITTEN = re.compile(r"\s*([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
+WRITTEN = re.compile(r"\s*(?:([A-Za-z][\w-]*):)?([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on a ratio to the baseline, or on a difference: ``p99>1.05``."""
+    """A bound on a ratio to the baseline, or on a difference: ``p99>1.05``, ``create:p99>1.1``."""
 
     text: str
     response: str
@@ -72,7 +72,7 @@ class Threshold:
             return 1.0
         assert finding.effect is not None
         assert finding.effect.blocks is not None
-        bound = self.bound if self.response == FAILURES else math.log(self.bound)
+        bound = self.bound if split_request(self.response)[0] == FAILURES else math.log(self.bound)
         return finding.effect.blocks.p_value(bound) / 2
 
 
@@ -106,18 +106,22 @@ def thresholds_of(texts: Iterable[str], subject: str = "--fail-on") -> list[Thre
 
 def _threshold(text: str) -> Threshold:
     match = WRITTEN.fullmatch(text)
-    if match is None or match[1] not in NAMES:
-        raise ValueError(f"is not like p99>1.05; names: {', '.join(NAMES)}")
-    name, sign, bound = match[1], match[2], float(match[3])
+    if match is None or match[2] not in NAMES:
+        raise ValueError(f"is not like p99>1.05 or create:p99>1.05; names: {', '.join(NAMES)}")
+    request, name, sign, bound = match[1], match[2], match[3], float(match[4])
+    if request and NAMES[name] not in BY_REQUEST:
+        known = ", ".join(each for each, of in NAMES.items() if of in BY_REQUEST)
+        raise ValueError(f"is not known of one request alone; of one there are {known}")
     worse = "<" if name in MORE_IS_BETTER else ">"
     if sign != worse:
-        raise ValueError(f"would fail an improvement; write '{name}{worse}{match[3]}'")
+        raise ValueError(f"would fail an improvement; write '{name}{worse}{match[4]}'")
     if NAMES[name] == FAILURES:
         if bound >= 1:
             raise ValueError("is a share of all requests: 0.01 is one more failure in a hundred")
     elif (bound < 1) == (worse == ">") and bound != 1:
         raise ValueError("would fail a run without a change: p99>1.05 fails 5% slower, 1 is equal")
-    return Threshold(text.strip(), NAMES[name], worse == ">", bound)
+    response = of_request(NAMES[name], request) if request else NAMES[name]
+    return Threshold(text.strip(), response, worse == ">", bound)
 
 
 def judged(thresholds: Sequence[Threshold], findings: Iterable[Finding]) -> list[Judged]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ class Prepared:
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"UTF-8 cannot encode its text: {error}"]) from None
         self.payload = payloads[0]
-        self.turn = cycle(payloads) if len(payloads) > 1 else None
+        self.turn: Iterator[bytes] | None = cycle(payloads) if len(payloads) > 1 else None
         self.wants_answer = False
         # Any status is expected where there are none.
         self.statuses = request.statuses

@@ -31,14 +31,14 @@ class ClosedDriver:
         arrivals: ClosedLoop,
         users: Sequence[int],
         quota: tuple[int, int],
-        client: Client,
+        submit: Callable[[Exchange], None],
         prepared: Prepared,
         timer: Timer,
         record: Callable[[Exchange], None],
     ) -> None:
         self._openings: Openings | None = None
         self.in_flight = 0
-        self._submit = client.submit
+        self._submit = submit
         self._timer = timer
         self._record = record
         self._think_ns = round(arrivals.think_time_s * 1e9)
@@ -193,6 +193,7 @@ class OpenDriver:
         worker: int,
         workers: int,
         client: Client,
+        submit: Callable[[Exchange], None],
         prepared: Prepared,
         timer: Timer,
         record: Callable[[Exchange], None],
@@ -201,7 +202,7 @@ class OpenDriver:
         self._openings: Openings | None = None
         self.in_flight = 0
         self.unsent = 0
-        self._submit = client.submit
+        self._submit = submit
         self._give_up_waiting = client.give_up_waiting
         self._prepared = prepared
         self._timer = timer

@@ -219,7 +219,7 @@ class Generator:
         start_ns: int,
     ) -> None:
         """Order every worker to send its part of a load and to record it in its own folder."""
-        sent = workload.model_copy(update={"request": workload.request.with_credentials()})
+        sent = workload.with_credentials()
         order = {
             "workload": sent.model_dump(mode="json"),
             "url": address,

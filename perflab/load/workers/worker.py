@@ -32,6 +32,7 @@ from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.columns import Recorder
 from perflab.load.records.loop_probe import CpuLog, LoopProbe
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
+from perflab.load.workers.mixer import Mixer
 from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import ClosedLoop, Scripted
 from perflab.load.workload.workload import Workload
@@ -80,7 +81,7 @@ class WorkerLoad:
         prepared = Prepared(workload.request, origin, workload.connections)
         self.client = self._client(prepared)
         self.driver = self._driver(prepared)
-        if not workload.request.is_judged:
+        if not workload.is_judged:
             self.client.keeper = AnswerKeeper()
         self._failures_left = workload.stop.failures
         self._failure_report: asyncio.TimerHandle | None = None
@@ -107,6 +108,7 @@ class WorkerLoad:
         order, arrivals = self.order, self.order.workload.arrivals
         record = self._record if order.workload.stop.failures else self.recorder.add
         users = range(order.worker, getattr(arrivals, "users", 0), order.workers)
+        submit = self._submit(prepared)
         if isinstance(arrivals, ClosedLoop):
             # Workers without users get no part of the quotas.
             busy = min(order.workers, arrivals.users)
@@ -114,7 +116,7 @@ class WorkerLoad:
                 share(arrivals.warmup_requests, order.worker, busy),
                 share(arrivals.requests, order.worker, busy),
             )
-            return ClosedDriver(arrivals, users, quota, self.client, prepared, self.timer, record)
+            return ClosedDriver(arrivals, users, quota, submit, prepared, self.timer, record)
         if isinstance(arrivals, Scripted):
             from perflab.load.workers.scripted import ScriptedDriver
 
@@ -131,8 +133,25 @@ class WorkerLoad:
                 order.workload.tls_context,
             )
         return OpenDriver(
-            arrivals, order.worker, order.workers, self.client, prepared, self.timer, record
+            arrivals,
+            order.worker,
+            order.workers,
+            self.client,
+            submit,
+            prepared,
+            self.timer,
+            record,
         )
+
+    def _submit(self, prepared: Prepared) -> Callable[[Exchange], None]:
+        """Return what sends an exchange: the one request, or that of a mix whose turn it is."""
+        order, workload = self.order, self.order.workload
+        if not workload.mix:
+            return self.client.submit
+        Mixer.write_names(workload.mix, order.folder)
+        seed = f"{workload.seed}:{order.worker}"
+        mixer = Mixer(workload.mix, prepared.origin, workload.connections, seed)
+        return mixer.before(self.client.submit)
 
     def _record(self, exchange: Exchange) -> None:
         self.recorder.add(exchange)

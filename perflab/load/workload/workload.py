@@ -6,9 +6,10 @@ import re
 import ssl
 from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, Scripted, Windows
+from perflab.load.workload.mix import Weighted, problem_with
 from perflab.load.workload.request import Connections, Request
 from perflab.parameters import FrozenModel
 
@@ -80,8 +81,9 @@ class StopRules(FrozenModel):
 
 
 class Workload(FrozenModel):
-    """A request, its arrivals, and its connections.
+    """A request, or a ``mix`` of several, its arrivals, and its connections.
 
+    Of a mix ``request`` is the first. ``seed`` decides the sequence of names and values.
     ``connections`` may be a word (``keep_alive``, ``per_request``), or a whole number for a cap;
     see :class:`~perflab.load.workload.request.Connections`.
 
@@ -94,6 +96,8 @@ class Workload(FrozenModel):
     """
 
     request: Request
+    mix: tuple[Weighted, ...] = ()
+    seed: int = 0
     arrivals: Arrivals
     connections: Connections = Connections()
     timeout_s: float = Field(default=30.0, gt=0, le=3_600)
@@ -103,6 +107,36 @@ class Workload(FrozenModel):
     objectives: tuple[Objective, ...] = ()
     verify_tls: bool = True
     ca_file: str = ""
+
+    @model_validator(mode="after")
+    def _can_be_mixed(self) -> Self:
+        names = [item.name for item in self.mix]
+        if len({*names}) < len(names):
+            raise ValueError("two requests have one name; give each a name of its own")
+        if self.mix and (self.client != "lean" or isinstance(self.arrivals, Scripted)):
+            raise ValueError("several requests are sent by the lean client, and not by a script")
+        for item in self.mix:
+            if problem := problem_with(item.request):
+                raise ValueError(f"request '{item.name}': {problem}")
+        return self
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """Return the one request, or those of the mix."""
+        return tuple(item.request for item in self.mix) or (self.request,)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether every answer is held against what is expected of its body."""
+        return all(request.is_judged for request in self.requests)
+
+    def with_credentials(self) -> Self:
+        """Return the workload as it is sent, with the values of its references."""
+        mix = tuple(
+            item.model_copy(update={"request": item.request.with_credentials()})
+            for item in self.mix
+        )
+        return self.model_copy(update={"request": self.request.with_credentials(), "mix": mix})
 
     def tls_context(self) -> ssl.SSLContext:
         """Return a new TLS context, which verifies the server as this workload wants it."""
@@ -131,8 +165,12 @@ class Workload(FrozenModel):
 
 
 def one_user(workload: Workload, requests: int) -> Workload:
-    """Return a load of so many requests, by one user; it ends at the first failure."""
+    """Return a load of so many requests, by one user; it ends at the first failure.
+
+    Of a mix each name is sent as often as the others.
+    """
     bound_s = requests * (workload.timeout_s + 1)
     arrivals = ClosedLoop(users=1, requests=requests, max_duration_s=min(172_800, bound_s))
-    update = {"arrivals": arrivals, "stop": StopRules(failures=1), "objectives": ()}
+    mix = tuple(item.model_copy(update={"weight": 1.0}) for item in workload.mix)
+    update = {"arrivals": arrivals, "stop": StopRules(failures=1), "objectives": (), "mix": mix}
     return workload.model_copy(update=update)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import random
 import time
 import urllib.error
 import urllib.request
@@ -17,20 +18,25 @@ from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.meters import ProcessTable
 from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments.requests import time_columns
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.answers import answers_in
+from perflab.load.workload.mix import filled, has_placeholders
+from perflab.load.workload.request import Request
 from perflab.load.workload.workload import CHECKS_S, LEAST_CHECKS, MOST_CHECKS, one_user
 from perflab.recordings import Remark
 from perflab.recordings.responses import (
     FAILURES,
     MEMORY_UNKNOWN,
     growth_column,
+    of_request,
     requests_column,
     resolution_column,
 )
 from perflab.stacks.asking import OPENER
 from perflab.stacks.backend import HOST
+from perflab.statistics.quantiles import OF_TRIALS
 from perflab.trials.summary import cpu_per_success, memory_growth
 
 CPU, MEMORY = "service_cpu_us_per_request", "service_memory_bytes"
@@ -41,9 +47,28 @@ DIGITS = 16
 
 class _RightAnswer(Look["RightAnswer"]):
     def before(self) -> None:
+        self._longest_s = 0.0
+        refuse_foreign(self.settings.target or self._local_address(), self.settings.allowed)
+        contents = [self._content(self._sample(each)) for each in self.scene.workload.requests]
+        digest = hashlib.sha256(b"".join(contents)).hexdigest()[:DIGITS]
+        self._columns = {"answer_bytes": sum(map(len, contents)), "answer_digest": digest}
+        self._checked = pd.DataFrame()
+        if not self.scene.workload.is_judged:
+            number = round(min(MOST_CHECKS, max(LEAST_CHECKS, CHECKS_S / self._longest_s)))
+            load = one_user(self.scene.workload, number * len(contents))
+            result = self.scene.send(load)
+            self._checked = answer_rows(CHECK, answers_in(result))
+            result.discard()
+
+    def _sample(self, request: Request) -> Request:
+        """Return a request with values for its placeholders."""
+        numbers = random.Random(self.scene.workload.seed)
+        sent = request.with_credentials()
+        return filled(sent, numbers, user=0) if has_placeholders(sent) else sent
+
+    def _content(self, template: Request) -> bytes:
+        """Send a request, and return what it is answered with if that is what is expected."""
         address = self.settings.target or self._local_address()
-        refuse_foreign(address, self.settings.allowed)
-        template = self.scene.workload.request.with_credentials()
         body = str(template.body).encode() if template.body else None
         request = urllib.request.Request(
             address + template.path,
@@ -59,7 +84,7 @@ class _RightAnswer(Look["RightAnswer"]):
             if shortage := told(error):
                 raise MachineShort(f"{what} was not sent: {shortage}") from None
             raise self._no_answer(f"{what} got no answer: {error}") from None
-        took_s = time.monotonic() - began_s
+        self._longest_s = max(self._longest_s, time.monotonic() - began_s)
         text = content.decode(errors="replace")
         if not template.expects(status):
             expected = " or ".join(map(str, template.statuses))
@@ -70,14 +95,7 @@ class _RightAnswer(Look["RightAnswer"]):
             raise self._wrong(
                 f"the body of {what} is not read: {unread}" if unread else problem, text
             )
-        digest = hashlib.sha256(content).hexdigest()[:DIGITS]
-        self._columns = {"answer_bytes": len(content), "answer_digest": digest}
-        self._checked = pd.DataFrame()
-        if not template.is_judged:
-            number = round(min(MOST_CHECKS, max(LEAST_CHECKS, CHECKS_S / took_s)))
-            result = self.scene.send(one_user(self.scene.workload, number))
-            self._checked = answer_rows(CHECK, answers_in(result).get("", ()))
-            result.discard()
+        return content
 
     def _local_address(self) -> str:
         running = self.scene.instance(self.settings.variant)
@@ -100,15 +118,15 @@ class _RightAnswer(Look["RightAnswer"]):
 
     def observe(self, load: Load) -> Observation:
         """Return the columns, and the classes of the answers to one user and under load."""
-        if load.workload.request.is_judged:
+        if load.workload.is_judged:
             return Observation(self._columns)
-        loaded = answer_rows(LOAD, answers_in(load.result).get("", ()))
+        loaded = answer_rows(LOAD, answers_in(load.result))
         rows = [table for table in (self._checked, loaded) if len(table)]
         return Observation(self._columns, {TABLE: pd.concat(rows)} if rows else {})
 
 
 class RightAnswer(Instrument):
-    """Sends the workload's request once, and ends the run if the answer is not the expected one.
+    """Sends each of the workload's requests once; ends the run if an answer is not as expected.
 
     Unless each answer is held against an expected body, one user then asks up to twenty times, two
     seconds long at most but three times at least. The table ``answers`` has the classes of these
@@ -140,6 +158,31 @@ def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, byt
         encoding = in_order(answer.headers.get_all("Content-Encoding", ()))
     content, unread = unpacked(body, encoding) if encoding else (body, "")
     return int(answer.status), body if unread else content, unread
+
+
+class ByRequest(Instrument):
+    """Sums up the requests of a load that has several, by their names.
+
+    The columns are those of :func:`perflab.recordings.responses.of_request`, with the ends and
+    marks that times have.
+    """
+
+    shares_time: ClassVar = True
+
+    def observe(self, load: Load) -> Observation:
+        """Return the columns."""
+        columns: dict[str, float] = {}
+        codes = load.result.measured(lambda rows: rows["template"])
+        errors = load.result.measured(lambda rows: rows["error"])
+        for code, item in enumerate(load.workload.mix):
+            workers = dict.fromkeys(range(len(load.result.rows)), code)
+            numbers = load.result.times("planned_ns", chosen=workers).numbers(OF_TRIALS)
+            named = {of_request(f"{of}_ms", item.name): numbers[of] for of in ("mean", "p99")}
+            columns |= time_columns(named)
+            failed = errors[codes == code] != 0
+            step, column = 1 / max(1, len(failed)), of_request(FAILURES, item.name)
+            columns |= {column: float(failed.sum()) * step, resolution_column(column): step}
+        return Observation(columns)
 
 
 class _ServiceCost(Look["ServiceCost"]):

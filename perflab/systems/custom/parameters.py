@@ -16,18 +16,23 @@ from perflab.credentials import reference
 from perflab.errors import StackError
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
+from perflab.load.workload.mix import PLACEHOLDER
 from perflab.parameters import Whole
 from perflab.paths import services_dir
+from perflab.recordings.responses import BY_REQUEST, of_request
 from perflab.stacks.process_backend import BACKENDS
 from perflab.stacks.stores import store_node
 from perflab.systems.custom.foreign_stores import is_loopback
 from perflab.systems.custom.foreign_stores import problems as foreign_stores
+from perflab.systems.custom.named_requests import NamedRequest
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
 from perflab.trials.warming import LEAST_S
 
 USERS = 4
+# Of the sequence of requests: the same in all duels, so that repeating one sends the same.
+MIX_SEED = 1
 OF_AGAINST = ("against", "working_tree")
 SERVER = "command:python3 server.py --port {port}"
 DEFAULTS = [f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"]
@@ -132,6 +137,12 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         default=60.0, gt=0, le=3600, description="seconds within which a variant must be ready"
     )
     path: str = Field(default="/", description="path and query of the request")
+    requests: tuple[NamedRequest, ...] = Field(
+        default=(),
+        description="several requests instead of path, method and body, each with name, weight and "
+        "path, and perhaps method, headers, body, expect_status and expect_body; {uuid}, {user}, "
+        "{random:1-100} and {line:FILE} differ each time, and are the same for all variants",
+    )
     users: int = Field(
         default=USERS, ge=1, le=20_000, description="closed loop: each waits for its answer"
     )
@@ -200,7 +211,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         """Return the number of blocks, if it was not given: one more than all pairs need."""
         if "blocks" in self.model_fields_set:
             return {}
-        needed = fewest_blocks_of_pairs(len(variants) - 1) + SPARE_BLOCKS
+        needed = fewest_blocks_of_pairs(len(variants) - 1, len(self.requests)) + SPARE_BLOCKS
         return {"blocks": max(int(self.blocks), needed)}
 
     @property
@@ -285,6 +296,10 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         problems = []
         if self.rate and (self.users != USERS or self.think_time_s):
             problems.append("give rate, or users and think_time_s, not both")
+        lone = {"path": "/", "method": "", "body": "", "expect_body": ""}
+        given = [name for name, default in lone.items() if getattr(self, name) != default]
+        if self.requests and given:
+            problems.append(f"give requests, or {', '.join(given)}, not both")
         if self.arrivals == "poisson" and not self.rate:
             problems.append("arrivals = 'poisson' needs a rate")
         if not problems:
@@ -292,7 +307,10 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
                 self.workload("")
             except ValidationError as error:
                 problems += [
-                    f"{problem['loc'][-1]}: {problem['msg']}" for problem in error.errors()
+                    f"{problem['loc'][-1]}: {problem['msg']}"
+                    if problem["loc"]
+                    else str(problem["msg"]).removeprefix("Value error, ")
+                    for problem in error.errors()
                 ]
         return problems
 
@@ -316,9 +334,28 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
             ]
         return needed, []
 
+    @property
+    def first_path(self) -> str:
+        """Return a path to ask while a variant starts: that of the first GET."""
+        paths = [each.path for each in self.requests if each.method.upper() in ("", "GET")]
+        first = next(iter(paths), "/") if self.requests else self.path
+        return PLACEHOLDER.sub("1", first)
+
+    @property
+    def named_responses(self) -> tuple[str, ...]:
+        """Return the responses of each request by name."""
+        names = [each.name for each in self.requests]
+        return tuple(of_request(base, name) for name in names for base in BY_REQUEST)
+
     def workload(self, node: str) -> Workload:
         """Return the load of every variant."""
         given = self if not self.finds_warmup else self.model_copy(update={"warmup_s": LEAST_S})
         words = given.words(self.path)
+        shared = words["request"]["headers"]
+        if self.requests:
+            folder = str(begins_in(self.folder))
+            words["mix"] = [each.words(shared, folder) for each in self.requests]
+            words["request"] = words["mix"][0]["request"]
+            words["seed"] = MIX_SEED
         words["request"]["node"] = node
         return Workload.model_validate(words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflab.recordings import Response
-from perflab.recordings.responses import CLIENT, CPU, FAILURES, MEMORY, REQUESTS
+from perflab.recordings.responses import CLIENT, CPU, FAILURES, MEMORY, NAMED_REQUESTS, REQUESTS
 
 RESPONSES = (
     *REQUESTS,
@@ -19,6 +19,7 @@ RESPONSES = (
         name=FAILURES, title="share of requests that failed", heading="failure share",
         noun="failures", better="less", typical=True,
     ),
+    *NAMED_REQUESTS,
     *(response.model_copy(update={"typical": False}) for response in CPU),
     *MEMORY,
     *CLIENT,

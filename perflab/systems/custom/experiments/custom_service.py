@@ -15,12 +15,12 @@ from perflab.host.own_folders import own_folder
 from perflab.instruments import STANDARD
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
-from perflab.recordings.responses import FAILURES, named
+from perflab.recordings.responses import FAILURES, named, split_request
 from perflab.stacks.builds import made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
 from perflab.stacks.stores import store_node
-from perflab.systems.custom.instruments import RightAnswer, ServiceCost
+from perflab.systems.custom.instruments import ByRequest, RightAnswer, ServiceCost
 from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.revisions import is_dirty, merge_base, top_of
@@ -63,13 +63,14 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
         target=target.url if target else "",
         allowed=parameters.allow_targets,
     )
+    by_request = (ByRequest(),) if parameters.requests else ()
     return Treatment(
         name=f"{FACTOR}={variant.name}",
         label=variant.label,
         levels={FACTOR: variant.name},
         stack=StackPlan(nodes=nodes),
         workload=parameters.workload(variant.name if nodes else ""),
-        instruments=(check, *STANDARD, ServiceCost()),
+        instruments=(check, *STANDARD, ServiceCost(), *by_request),
         target=target,
     )
 
@@ -114,7 +115,7 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
         "environment": variables,
         "needs": list(parameters.roles),
         "health": {
-            "http": parameters.health or parameters.path,
+            "http": parameters.health or parameters.first_path,
             "any_status": not parameters.health,
             "timeout_s": parameters.start_timeout_s,
         },
@@ -191,7 +192,7 @@ def _contrasts(parameters: OwnServiceParameters) -> list[Contrast]:
     return [
         _contrast(other, first, response, parameters)
         for other in others
-        for response in COMPARED
+        for response in (*COMPARED, *parameters.named_responses)
         if not (response in OF_THE_SERVICE and "url" in (first.kind, other.kind))
     ]
 
@@ -205,7 +206,7 @@ def _contrast(
         name=f"{other.name} against {first.name}: {response}",
         claim=f"{other.name} against {first.name}: {declared.title}",
         response=response,
-        scale="difference" if response == FAILURES else "ratio",
+        scale="difference" if split_request(response)[0] == FAILURES else "ratio",
         numerator={FACTOR: other.name},
         denominator={FACTOR: first.name},
         set_by_load=SET_BY_LOAD if parameters.rate and response == "throughput_rps" else "",

@@ -1,0 +1,121 @@
+"""What users do is several requests: each has rows, gates and answers of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab import api, systems
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
+from perflab.analysis.gates.thresholds import thresholds_of
+from perflab.cli.duel_file import given
+from perflab.errors import ParameterError
+from perflab.reports.duels import answer_lines, pairs_of, result_table
+from tests.systems.custom.test_variants import checked, problems
+
+SERVICE = """
+import json, sys, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.answer(200, {"items": [1, 2]})
+
+    def do_POST(self):
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        time.sleep(float(sys.argv[2]))
+        self.answer(201, {"id": sent["id"]})
+
+    def answer(self, status, value):
+        body = json.dumps(value).encode()
+        head = f"HTTP/1.1 {status} OK\\r\\nContent-Type: application/json\\r\\n"
+        self.wfile.write(f"{head}Content-Length: {len(body)}\\r\\n\\r\\n".encode() + body)
+
+    def log_message(self, *_):
+        pass
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+"""
+REQUESTS = [
+    {"name": "list", "weight": 3, "path": "/items?page={random:1-9}"},
+    {"name": "create", "path": "/orders", "body": '{"id": "{uuid}"}', "expect_status": 201},
+]
+FILE = """
+[variants]
+a = "command:serve {port}"
+b = "command:serve {port} new"
+[[load.requests]]
+name = "list"
+path = "/"
+"""
+
+
+def variants(folder: Path, slower_s: float) -> dict[str, object]:
+    (folder / "app.py").write_text(SERVICE)
+    start = f"command:{sys.executable} app.py {{port}}"
+    return {
+        "variants": [f"old={start} 0.002", f"new={start} {slower_s}"], "folder": str(folder),
+        "requests": REQUESTS, "users": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_request_that_became_slower_is_named_and_its_gate_fails(tmp_path: Path) -> None:
+    values = {"blocks": 13, "duration_s": 0.3, "warmup_s": 0.1, "seed": 2, "design": "trials"}
+    run = api.run("custom_service", {**values, **variants(tmp_path, 0.02)})
+    findings = evaluate(run)
+    means = {
+        name: next(each for each in findings if each.contrast.response == f"of_{name}_mean_ms")
+        for name in ("list", "create")
+    }
+    assert means["create"].effect is not None
+    assert means["create"].effect.low > 2
+    assert means["list"].effect is not None
+    assert means["list"].effect.estimate < 2
+    (pair,) = pairs_of(findings, (), ())
+    (line,) = answer_lines(pair)
+    assert " in create" in line
+    assert " in list" not in line
+    table = result_table(run, [pair])
+    assert {"list:mean, ms", "create:p99, ms", "create:failures, %"} <= set(table["response"])
+    assert (run.trials()["of_create_failure_share"] == 0).all()
+
+
+def test_a_gate_may_name_a_request_of_the_load_and_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "duel.toml"
+    file.write_text(FILE)
+    (threshold,) = thresholds_of(["list:p99>1.1"])
+    assert threshold.response == "of_list_p99_ms"
+    values, bounds, _ = given("custom_service", str(file), {}, "", ["list:p99>1.1"])
+    assert bounds == ["list:p99>1.1"]
+    assert values["requests"] == [{"name": "list", "path": "/"}]
+    with pytest.raises(ParameterError, match=r"no request 'lits' \(did you mean 'list'\?\)"):
+        given("custom_service", str(file), {}, "", ["lits:p99>1.1"])
+    with pytest.raises(ParameterError, match="not known of one request alone"):
+        thresholds_of(["list:cpu>1.1"])
+
+
+def test_the_family_of_the_first_line_grows_with_the_requests(tmp_path: Path) -> None:
+    values = variants(tmp_path, 0.0)
+    one, two = checked(**{**values, "requests": []}), checked(**values)
+    assert fewest_blocks_of_pairs(1, 2) > fewest_blocks_of_pairs(1)
+    assert two.blocks >= one.blocks
+    assert two.blocks > fewest_blocks_of_pairs(1, 2)
+    named = [item.response for item in systems.experiment("custom_service").contrasts(two)]
+    assert "of_create_failure_share" in named
+
+
+def test_requests_are_refused_where_they_contradict_or_hold_a_mistake(tmp_path: Path) -> None:
+    values = variants(tmp_path, 0.0)
+    assert "give requests, or path, not both" in problems(**{**values, "path": "/x"})
+    twice = [REQUESTS[0], {**REQUESTS[1], "name": "list"}]
+    assert "two requests have one name" in problems(**{**values, "requests": twice})
+    typo = [{"name": "list", "paht": "/"}]
+    assert "paht" in problems(**{**values, "requests": typo})
+    missing = [{"name": "list", "path": "/find?q={line:words.txt}"}]
+    assert f"{tmp_path}/words.txt" in problems(**{**values, "requests": missing})
