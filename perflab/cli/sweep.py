@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,11 +102,13 @@ def _print_plan(sweep: Sweep) -> None:
     from perflab import systems
     from perflab.trials.duration import about, earlier_runs, expected_s
 
-    runs, known = earlier_runs(), []
+    runs_of = cache(lambda name: [*earlier_runs(name)])
+    known = []
     table = Table("cell", "what", "trials", "takes")
     for cell in sweep.cells:
         experiment = systems.experiment(cell.notebook)
-        seconds = expected_s(experiment.plan(experiment.check(cell.parameters)), runs)
+        plan = experiment.plan(experiment.check(cell.parameters))
+        seconds = expected_s(plan, runs_of(cell.notebook))
         known += [seconds] if seconds else []
         takes = about(seconds) if seconds else "not known"
         table.add_row(cell.id, cell.label, str(cell.trials), takes)

@@ -9,7 +9,13 @@ from perflab.recordings.published_results import (
     studies,
     targets,
 )
-from perflab.recordings.reference import is_reference, pack, reference_runs, without_rows
+from perflab.recordings.reference import (
+    is_reference,
+    pack,
+    reference_run,
+    reference_runs,
+    without_rows,
+)
 from perflab.recordings.responses import named, response_of, typical
 from perflab.recordings.run import Run
 from perflab.recordings.runs import (
@@ -17,6 +23,7 @@ from perflab.recordings.runs import (
     REFERENCE,
     complete_blocks,
     list_runs,
+    newest_runs,
     open_run,
     select,
     trials_of_runs,
@@ -40,7 +47,8 @@ __all__ = [
     "FREE_PARAMETERS", "REFERENCE", "Contrast", "ContrastPair", "Reason", "Remark", "Response",
     "Run", "RunRecord", "RunWriter", "Side", "Steady", "TreatmentRecord",
     "UntilDecided", "check_same", "check_services", "claims", "complete_blocks", "fault",
-    "is_reference", "list_runs", "named", "new_run_id", "open_run", "pack", "published",
-    "published_value", "reference_runs", "remaining_blocks", "response_of", "select", "studies",
-    "targets", "trial_id", "trials_of_runs", "typical", "without_rows",
+    "is_reference", "list_runs", "named", "new_run_id", "newest_runs", "open_run", "pack",
+    "published", "published_value", "reference_run", "reference_runs", "remaining_blocks",
+    "response_of", "select", "studies", "targets", "trial_id", "trials_of_runs", "typical",
+    "without_rows",
 ]  # fmt: skip

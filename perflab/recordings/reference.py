@@ -100,12 +100,24 @@ def pack(
     return archive
 
 
-def reference_runs() -> list[Run]:
-    """Return the runs of the reference, oldest first.
+def reference_ids() -> list[str]:
+    """Return the ids of the runs of the reference, oldest first."""
+    return sorted(path.name.removesuffix(SUFFIX) for path in reference_dir().glob(f"*{SUFFIX}"))
 
-    RecordingError names an archive that is damaged.
+
+def reference_run(run_id: str) -> Run:
+    """Return a run of the reference; RecordingError names an archive that is damaged."""
+    return Run(_unpacked(reference_dir() / f"{run_id}{SUFFIX}"))
+
+
+def reference_runs(experiment: str = "") -> list[Run]:
+    """Return the runs of the reference, oldest first; all, or those of an experiment.
+
+    Ids name the experiment, so that no archive of another one is unpacked. RecordingError names an
+    archive that is damaged.
     """
-    return [Run(_unpacked(archive)) for archive in sorted(reference_dir().glob(f"*{SUFFIX}"))]
+    named = f"-{experiment}-" if experiment else ""
+    return [reference_run(run_id) for run_id in reference_ids() if named in run_id]
 
 
 def is_main(run: Run) -> bool:

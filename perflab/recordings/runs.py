@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,12 @@ from perflab import credentials
 from perflab.errors import RecordingError, RunNotFound
 from perflab.parameters import as_text, did_you_mean
 from perflab.recordings.display import plain
-from perflab.recordings.reference import is_main, reference_runs
+from perflab.recordings.reference import (
+    is_main,
+    reference_ids,
+    reference_run,
+    reference_runs,
+)
 from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
@@ -38,6 +43,20 @@ def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
     return sorted(runs, key=_age)
 
 
+def newest_runs(experiment: str, root: Path) -> Iterator[Run]:
+    """Yield the readable runs of an experiment under ``root``, the newest first.
+
+    Ids begin with the time and name the experiment, so that no record of another one is opened. A
+    run in a folder of another name is left out.
+    """
+    for path in sorted(root.glob(f"[!.]*-{experiment}-*"), reverse=True):
+        try:
+            run = Run(path)
+        except RecordingError:
+            continue
+        yield run
+
+
 def open_run(reference: Path | str, root: Path | str, *, unfinished: bool = False) -> Run:
     """Open a run by its id, its beginning or last part, its path, or a word for it.
 
@@ -55,13 +74,12 @@ def open_run(reference: Path | str, root: Path | str, *, unfinished: bool = Fals
         return _shipped(text.partition(":")[2])
     if text and (Path(text) / "run.json").exists():
         return Run(Path(text))
-    own = places = {path.name: path for path in _folders(root)}
-    matching = _meant(text, places)
-    if not matching:
-        places = {run.run_id: run.path for run in reference_runs()}
-        matching = _meant(text, places)
+    own = [path.name for path in _folders(root)]
+    shipped = _meant(text, reference_ids())
+    matching = _meant(text, own) or shipped
     if text in matching or len(matching) == 1:
-        return Run(places[text if text in matching else matching[0]])
+        name = text if text in matching else matching[0]
+        return Run(root / name) if name in own else reference_run(name)
     if matching:
         raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
     hint = did_you_mean(text, own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -10,16 +10,17 @@ from pydantic import ValidationError
 
 from perflab.load.workload import Burst, ClosedLoop, Workload
 from perflab.paths import runs_dir
-from perflab.recordings import Run, RunRecord, list_runs, reference_runs
+from perflab.recordings import Run, RunRecord, newest_runs, reference_runs
 from perflab.statistics.in_words import counted
 from perflab.trials.plan import RunPlan
 
 SECONDS, REQUESTS, TIME_OUT = "seconds", "requests", "seconds until clients give up"
 
 
-def earlier_runs() -> list[Run]:
-    """Return the runs that ship with the lab, then one's own."""
-    return [*reference_runs(), *list_runs(runs_dir())]
+def earlier_runs(experiment: str) -> Iterator[Run]:
+    """Yield one's own runs of an experiment, then those that ship; of each, the newest first."""
+    yield from newest_runs(experiment, runs_dir())
+    yield from reversed(reference_runs(experiment))
 
 
 def announced(plan: RunPlan, blocks: int, root: Path) -> str:
@@ -27,9 +28,10 @@ def announced(plan: RunPlan, blocks: int, root: Path) -> str:
 
     The runs that ship were measured on another machine: they tell where no run under ``root`` does.
     """
-    by, whole_s = "by earlier runs", expected_s(plan, list_runs(root))
+    by, whole_s = "by earlier runs", expected_s(plan, newest_runs(plan.experiment, root))
     if whole_s is None:
-        by, whole_s = "on the machine of the reference", expected_s(plan, reference_runs())
+        shipped = reversed(reference_runs(plan.experiment))
+        by, whole_s = "on the machine of the reference", expected_s(plan, shipped)
     if not whole_s or not blocks:
         return ""
     most = " at most" if plan.until_decided else ""
@@ -48,9 +50,10 @@ def expected_s(plan: RunPlan, runs: Iterable[Run]) -> float | None:
     """Return about how many seconds a run takes; None where no earlier run tells.
 
     That is as long as the earlier run of the experiment that has most treatments in common with it,
-    and of these the last. A trial whose load has a length is longer by the difference of lengths;
-    one that ends after a number of requests or with a time-out is longer in proportion. With fewer
-    requests a trial is taken to be as long: services start as slowly for them.
+    and of these the first of ``runs``; none is read after one that has all. A trial whose load has
+    a length is longer by the difference of lengths; one that ends after a number of requests or
+    with a time-out is longer in proportion. With fewer requests a trial is taken to be as long:
+    services start as slowly for them.
     """
     unit, size = _size([item.workload for item in plan.treatments])
     names = {item.name for item in plan.treatments}
@@ -64,11 +67,13 @@ def expected_s(plan: RunPlan, runs: Iterable[Run]) -> float | None:
         except (ValidationError, KeyError):
             continue
         common = len(names & {item.name for item in record.treatments})
-        if unit_then == unit and (best is None or common >= best[0]):
+        if unit_then == unit and (best is None or common > best[0]):
             longer = size - size_then
             if unit != SECONDS:
                 longer = max(0.0, took_s * (size / size_then - 1))
             best = common, max(took_s + longer, 0.0)
+            if common == len(names):
+                break
     return best[1] * plan.blocks * len(names) if best else None
 
 

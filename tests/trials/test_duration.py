@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from perflab import systems
-from perflab.recordings import Run
+from perflab.recordings import Run, newest_runs
+from perflab.recordings.schema import read_record
 from perflab.trials.duration import about, expected_s
 from perflab.trials.plan import RunPlan
+from tests.support.synthetic import write_run
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -61,12 +64,15 @@ def test_a_run_takes_as_long_as_an_earlier_one_by_the_sizes_of_their_loads(
     assert expected_s(plan, [earlier]) == pytest.approx(seconds_a_trial * trials, rel=0.06)
 
 
-def test_the_run_with_most_treatments_in_common_tells_and_of_these_the_last() -> None:
+def test_the_run_with_most_treatments_in_common_tells_and_of_these_the_first() -> None:
     plan = plan_of("registry_downloads")
     other = measured(plan_of("registry_downloads", sets=["pools"]), 50.0)
-    first, last = measured(plan, 5.0), measured(plan, 7.0)
+    newer, older = measured(plan, 7.0), measured(plan, 5.0)
     trials = plan.blocks * len(plan.treatments)
-    assert expected_s(plan, [first, last, other]) == pytest.approx(7.0 * trials)
+    runs = iter([other, newer, older])
+    assert expected_s(plan, runs) == pytest.approx(7.0 * trials)
+    assert list(runs) == [older], "no run is read after one that has all treatments"
+    assert expected_s(plan, [other]) not in (None, pytest.approx(7.0 * trials))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +81,28 @@ def test_the_run_with_most_treatments_in_common_tells_and_of_these_the_last() ->
 def test_other_experiments_and_runs_with_a_pause_tell_nothing(changes: Mapping[str, Any]) -> None:
     plan = plan_of("registry_downloads")
     assert expected_s(plan, [measured(plan, 5.0, **changes)]) is None
+
+
+def test_only_runs_of_the_experiment_are_opened_and_none_that_cannot_be_read_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"2026010{day}T000000Z-chat_ladder-00000{day}" for day in range(1, 6)]
+    for name in (*names, "20260109T000000Z-chat-000009", "20260109T000000Z-chat_ladders-000009"):
+        write_run(tmp_path, experiment=name.split("-")[1], blocks=1, requests=40, run_id=name)
+    newest, damaged, other_version, being_deleted, oldest = reversed(names)
+    (tmp_path / damaged / "run.json").write_text("{")
+    file = tmp_path / other_version / "run.json"
+    file.write_text(file.read_text().replace('"schema_version": ', '"schema_version": 9'))
+    (tmp_path / being_deleted / "run.json").unlink()
+    (tmp_path / f".tmp-{oldest}").mkdir()
+    opened: list[str] = []
+    monkeypatch.setattr(
+        "perflab.recordings.run.read_record",
+        lambda path: (opened.append(path.name), read_record(path))[1],
+    )
+    assert [run.run_id for run in newest_runs("chat_ladder", tmp_path)] == [newest, oldest]
+    assert opened == [*reversed(names)]
+    assert list(newest_runs("chat_ladder", tmp_path / "nowhere")) == []
 
 
 def test_lengths_of_time_are_in_words() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from perflab.analysis.results import AgainstStudy, Compared
 from perflab.errors import ParameterError
 from perflab.parameters import unknown
-from perflab.recordings import reference_runs
+from perflab.recordings import reference_run
 from perflab.recordings.display import Shown
 from perflab.reports.ledger.entries import (
     CHECKED,
@@ -97,7 +97,7 @@ def headline(entries: Sequence[Entry]) -> str:
 def notes_on(entries: Sequence[Entry]) -> list[str]:
     """Return the number of rows, and where runs of the reference were measured."""
     names = {entry.run_id for entry in entries if entry.shipped}
-    runs = [run for run in reference_runs() if run.run_id in names] if names else []
+    runs = [reference_run(name) for name in sorted(names)]
     return [headline(entries), *([measured_where(runs)] if runs else [])]
 
 
@@ -105,10 +105,10 @@ def unmeasured(entries: Sequence[Entry]) -> list[str]:
     """Return a line for each command that measures most of what is not measured yet."""
     answers = {entry.why: entry.row.answer for entry in entries if entry.has_no_run}
     commands = Counter(entry.why for entry in entries if entry.has_no_run).most_common()
-    runs = earlier_runs() if commands else []
     lines = []
     for command, rows in commands[:MOST_COMMANDS]:
-        seconds = expected_s(plan_of(answers[command]), runs)
+        plan = plan_of(answers[command])
+        seconds = expected_s(plan, earlier_runs(plan.experiment))
         lines.append((rows, command + (f" ({about(seconds)})" if seconds else "")))
     if others := sum(rows for _, rows in commands[MOST_COMMANDS:]):
         lines.append((others, f"perflab claims --answer '{UNMEASURED}'"))
