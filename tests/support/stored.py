@@ -74,7 +74,10 @@ http = "/health"
 def stack(name: str, kind: str, service: str) -> StackPlan:
     """Return a shop with a store of its own."""
     shop = Node(name=name, service=service, needs={"db": "db"})
-    return StackPlan(nodes=(store_node("db", kind, apart=name), shop))
+    nodes = (store_node("db", kind, apart=name), shop)
+    if kind == "postgres":
+        return StackPlan(nodes=nodes, database="db", count="SELECT count(*) FROM items")
+    return StackPlan(nodes=nodes)
 
 
 def plan(kind: str, notes: Path, setup: str = "", seconds: float = 0.4, **given: Any) -> RunPlan:
