@@ -54,7 +54,7 @@ WANTED = {
     "variables": ["DB_PASSWORD", "DATABASE_URL", "PASSED"],
     "values": [
         f"Bearer {BEARER}", f"id={COOKIE}", BY_VARIABLE, OF_FILE, NAMED, WORD,
-        f"postgres://app:{URL_PASSWORD}@db/x", PASSED, f"/items?token={QUERY}",
+        f"postgres://app:{URL_PASSWORD}@127.0.0.1:9/x", PASSED, f"/items?token={QUERY}",
     ],
 }  # fmt: skip
 
@@ -115,12 +115,12 @@ def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    url = f"postgres://app:{URL_PASSWORD}@db/x"
+    url = f"postgres://app:{URL_PASSWORD}@127.0.0.1:9/x"
     start = f"env DB_PASSWORD={WORD} DATABASE_URL={url} {sys.executable} app.py {{port}}"
     load = [
         "-H", f"Authorization: Bearer {BEARER}", f"--header=Cookie: id={COOKIE}",
         "-H", "X-Api-Key: env:MY_KEY", "-H", f"X-Visitor: {NAMED}", "--secret", "x-visitor",
-        "--header-file", "headers.txt", "--env", "PASSED", "--path", f"/items?token={QUERY}",
+        "--header-file", "headers.txt", "--env", "PASSED", "--also", "127.0.0.1:9", "--path", f"/items?token={QUERY}",
         "--blocks", "3", "--duration", "0.3", "--warmup", "0.1", "--users", "1", "--design",
         "trials", "--wait", "600", "--seed", "7",
     ]  # fmt: skip
