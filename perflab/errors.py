@@ -76,7 +76,7 @@ class ImageError(StackError):
 
 
 class HookFailed(StackError):
-    """A service could not be seeded, reset or counted; the text has its answer."""
+    """A service could not be seeded, reset, counted or brought to rest; the text has its answer."""
 
 
 class ServiceFailed(StackError):
