@@ -29,6 +29,18 @@ TEXT = f"""\
 {"".join(f'# {name} = "{folder}"' + chr(10) for name, folder in RESULTS.items())}
 [experiments]
 # folders = ["{EXPERIMENTS}"]
+
+# How the service is started and what it needs, for 'perflab duel --against main'.
+# [service]
+# command = "python3 app.py --port {{port}}"
+# prepare = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
+# setup = ".venv/bin/python migrate.py"
+# health = "/health"
+# needs = {{db = "postgres"}}
+# env = {{DATABASE_URL = "{{db.url}}"}}
+
+# [load]
+# path = "/"
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from perflab.cli import app
 from perflab.cli.duel_file import given, read_duel
 from perflab.errors import ParameterError
+from perflab.paths import project_root
 
 WHOLE = """# a comment
 blocks = 2
@@ -109,6 +111,17 @@ def test_the_projects_file_says_how_its_service_is_started(project: Path) -> Non
     assert values["env_file"] == str(project / ".env")
     assert values["folder"] == str(project)
     assert (values["command"], values["path"]) == ("python3 app.py {port}", "/other")
+
+
+def test_the_file_that_the_guide_shows_is_understood(project: Path) -> None:
+    guide = (project_root() / "docs" / "how-to" / "duel.md").read_text()
+    (text,) = re.findall(r"```toml\n# perflab.toml\n(.*?)```", guide, re.S)
+    (project / "perflab.toml").write_text(text)
+    (project / ".env.test").write_text("LEVEL=debug\n")
+    revisions = [f"{name}=tree:{project}" for name in ("old", "new")]
+    values, _, _ = given("custom_service", "", {"variants": revisions}, "")
+    assert values["needs"] == ["db=postgres", "cache=redis"]
+    assert [each["name"] for each in values["requests"]] == ["list", "create"]
 
 
 def test_the_projects_command_is_not_for_variants_that_bring_their_own(project: Path) -> None:

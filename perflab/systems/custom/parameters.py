@@ -233,6 +233,11 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         problems = []
         if self.needs and any(variant.kind == "url" for variant in variants):
             problems.append("needs are only for variants that the lab starts, and url: is none")
+        if self.needs and self.fresh_blocks != 1:
+            problems.append(
+                f"fresh_blocks = {self.fresh_blocks}: what is needed begins every block in one "
+                "state only if it is started afresh for each; leave fresh_blocks at 1"
+            )
         for name, kind in self.roles.items():
             try:
                 store_node(name, kind)

@@ -111,6 +111,9 @@ def test_what_is_needed_and_not_there_is_refused_before_anything_starts() -> Non
     assert "'{bd.url}' in '{bd.url}' has no value (did you mean 'db.url'?)" in told
     urls = ["a=url:http://127.0.0.1:8001", "b=url:http://127.0.0.1:8002"]
     assert "url: is none" in problems(variants=urls, needs=["db=postgres"])
+    assert "leave fresh_blocks at 1" in problems(
+        variants=VARIANTS, needs=["db=postgres"], fresh_blocks=4
+    )
     url = "URL=postgresql://{db.user}:{db.password}@{db.host}:{db.port}/{db.name}"
     kept = checked(variants=VARIANTS, needs=["db=postgres"], env=[url], setup="fill {db.port}")
     assert kept.env == (url,)
