@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -133,6 +136,12 @@ def command(
     bisect: Annotated[
         bool, _option("statuses for 'git bisect run', see below", VERDICT, "--bisect")
     ] = False,
+    summary: Annotated[
+        str, _option("write the answer as Markdown, for a pull request", VERDICT)
+    ] = "",
+    as_json: Annotated[
+        bool, _option("print the answer as JSON instead", VERDICT, "--json")
+    ] = False,
     resume: Annotated[str, _option("finish this run", VERDICT)] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
 ) -> None:
@@ -185,7 +194,18 @@ def command(
     if bisect and len(values.get("variants", ())) > 2:
         raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
     with _statuses_of_git(bisect):
-        _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict, bisect)
+        wanted = Wanted(strict, bisect, as_json, Path(summary) if summary else None)
+        _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, wanted)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What becomes of the answer: statuses, JSON, and the file of a summary."""
+
+    strict: bool
+    bisect: bool
+    as_json: bool
+    summary: Path | None
 
 
 @contextmanager
@@ -211,13 +231,14 @@ def _text(body: str) -> str:
         raise ParameterError("perflab duel", [f"--body {body}: {error}"]) from None
 
 
-def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: bool) -> None:
+def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> None:
     """Run, print the answer, save the figures; end with the status of the gate."""
     from perflab import api
     from perflab.analysis.evaluation import evaluate
     from perflab.analysis.gates.thresholds import judged, thresholds_of
     from perflab.cli.repeating import repeatable
     from perflab.paths import figures_dir
+    from perflab.reports.duel_summary import as_data
     from perflab.reports.duels import pairs_of
     from perflab.reports.section import write_report
 
@@ -225,6 +246,12 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
     run = api.run(EXPERIMENT, values)
     findings = evaluate(run)
     pairs = pairs_of(findings, thresholds, judged(thresholds, findings))
+    _summarise(run, pairs, wanted.summary)
+    status = bisected(pairs) if wanted.bisect else status_of(pairs, wanted.strict)
+    if wanted.as_json:
+        print(json.dumps(as_data(run, pairs), indent=1))
+        write_report(run, findings, figures_dir() / run.run_id)
+        raise typer.Exit(status)
     _print(run, pairs)
     console = make_console()
     folder = named_here(write_report(run, findings, figures_dir() / run.run_id)[0].parent)
@@ -233,7 +260,21 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: 
         again = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
         console.print(Text(f"repeat: {again}"), soft_wrap=True)
     sys.stdout.flush()
-    raise typer.Exit(bisected(pairs) if bisect else status_of(pairs, strict))
+    raise typer.Exit(status)
+
+
+def _summarise(run: Run, pairs: list[Pair], file: Path | None) -> None:
+    """Write the summary to a file, and add it to that of the job where GitHub runs one."""
+    from perflab.host.files import replace_file
+    from perflab.reports.duel_summary import as_markdown
+
+    of_job = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    text = as_markdown(run, pairs) if file or of_job else ""
+    if file:
+        replace_file(file, text.encode())
+    if of_job:
+        with Path(of_job).open("a", encoding="utf-8") as job:
+            job.write(text)
 
 
 def _print(run: Run, pairs: list[Pair]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,9 +93,18 @@ def _table(runs: list[Run]) -> Table:
 
 
 def _compared(run: Run) -> Text:
-    """Return the treatments of a run, or how many there are."""
+    """Return the treatments of a run, or how many there are; of a duel what was asked, too."""
     labels = [treatment.label for treatment in run.record.treatments]
-    return Text(" | ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} treatments")
+    compared = " | ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} treatments"
+    return Text("; ".join(filter(None, [compared, _asked(run.record.parameters)])))
+
+
+def _asked(parameters: Mapping[str, Any]) -> str:
+    """Return the path of a duel's requests, or the names of several."""
+    if names := [request["name"] for request in parameters.get("requests") or ()]:
+        return ", ".join(names)
+    path = str(parameters.get("path", ""))
+    return path if path != "/" else ""
 
 
 def _counts(run: Run) -> dict[str, int]:

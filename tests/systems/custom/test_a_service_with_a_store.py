@@ -76,7 +76,12 @@ def test_every_block_begins_with_what_the_set_up_left_and_the_password_is_nowher
     project: Path, tmp_path: Path
 ) -> None:
     theirs = "postgresql://me:hunter2@127.0.0.1:9/team"
-    done = duel(project, "--against", "main", "--design", "trials", DATABASE_URL=theirs)
+    of_job = tmp_path / "job.md"
+    of_job.write_text("built\n")
+    done = duel(
+        project, "--against", "main", "--design", "trials", "--json", "--summary",
+        str(tmp_path / "summary.md"), DATABASE_URL=theirs, GITHUB_STEP_SUMMARY=str(of_job),
+    )  # fmt: skip
     assert done.returncode in (0, 4), done.stdout + done.stderr
     notes = (tmp_path / "notes").read_text().splitlines()
     assert notes.count("shop filled") == 2, "once a variant"
@@ -85,6 +90,12 @@ def test_every_block_begins_with_what_the_set_up_left_and_the_password_is_nowher
     (folder,) = (path for path in (tmp_path / "runs").iterdir() if (path / "run.json").is_file())
     run = Run(folder)
     assert list(run.trials()["state"].unique()) == ["valid"], done.stdout
+    summary = (tmp_path / "summary.md").read_text()
+    assert of_job.read_text() == f"built\n{summary}"
+    assert len(summary.splitlines()) <= 25
+    printed = json.loads(done.stdout)
+    assert summary.startswith(f"### {[*printed['before'], *printed['answers']][0]}\n")
+    assert {row["response"] for row in printed["rows"]} >= {"mean_ms", "failure_share"}
     assert (run.trials()["service_cpu_us_per_request"] > 0).all()
     told = done.stdout + done.stderr + json.dumps(run.record.model_dump(mode="json"), default=str)
     assert "hunter2" not in told

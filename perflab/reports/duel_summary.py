@@ -1,0 +1,75 @@
+"""A duel for a pull request: 25 lines of Markdown, and the same as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from perflab.analysis.doubts.still_warming import still_warming
+from perflab.analysis.noise import doubt
+from perflab.recordings import Run
+from perflab.reports.cells import to_markdown
+from perflab.reports.duels import Pair, answer_lines, notes, other_answers, result_table
+
+MOST_LINES = 25
+
+
+def as_markdown(run: Run, pairs: Sequence[Pair]) -> str:
+    """Return the answer, a doubt, the table and what limits it; of many notes the first."""
+    first, *others = [*_before(run), *_answers(pairs)]
+    lines = [f"### {first}", "", *others]
+    if why := doubt(run):
+        lines.append(f"**DOUBTFUL**: {why}")
+    lines += ["", *to_markdown(result_table(run, pairs)).splitlines(), ""]
+    every = notes(run, pairs)
+    shown = every[: max(1, MOST_LINES - len(lines) - 1)]
+    lines += [f"- {note}" for note in shown]
+    if left := len(every) - len(shown):
+        lines.append(f"- {left} more: `perflab show {run.run_id}`")
+    return "\n".join(lines) + "\n"
+
+
+def as_data(run: Run, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Return the same as lists of text; ``rows`` has the effect of each response in numbers."""
+    rows = [
+        {
+            "variant": pair.new,
+            "baseline": pair.old,
+            "response": response,
+            "result": str(finding.verdict.result),
+            "scale": finding.contrast.scale,
+            **(
+                {
+                    "estimate": finding.effect.estimate,
+                    "low": finding.effect.low,
+                    "high": finding.effect.high,
+                    "n": finding.effect.n,
+                }
+                if finding.effect
+                else {"reason": finding.verdict.reason or finding.absent}
+            ),
+            "thresholds": {
+                threshold.text: str(result)
+                for threshold, result in pair.gate.items()
+                if threshold.response == response
+            },
+        }
+        for pair in pairs
+        for response, finding in pair.findings.items()
+    ]
+    return {
+        "run": run.run_id,
+        "before": _before(run),
+        "answers": _answers(pairs),
+        "doubt": doubt(run),
+        "rows": rows,
+        "notes": notes(run, pairs),
+    }
+
+
+def _before(run: Run) -> list[str]:
+    return [*still_warming(run), *other_answers(run)]
+
+
+def _answers(pairs: Sequence[Pair]) -> list[str]:
+    return [line for pair in pairs for line in answer_lines(pair, len(pairs) == 1)]
