@@ -119,3 +119,21 @@ def test_requests_are_refused_where_they_contradict_or_hold_a_mistake(tmp_path: 
     assert "paht" in problems(**{**values, "requests": typo})
     missing = [{"name": "list", "path": "/find?q={line:words.txt}"}]
     assert f"{tmp_path}/words.txt" in problems(**{**values, "requests": missing})
+
+
+@pytest.mark.promise
+def test_a_credential_of_one_request_is_kept_by_reference(tmp_path: Path) -> None:
+    request = {
+        "name": "login", "path": "/login?token=hunter2-query",
+        "headers": {"Authorization": "Bearer hunter2-header", "X-Kind": "shown"},
+        "body": '{"password": "hunter2-body", "id": "{uuid}"}',
+    }  # fmt: skip
+    parameters = checked(**{**variants(tmp_path, 0.0), "requests": [request]})
+    plan = systems.experiment("custom_service").treatments(parameters)
+    written = parameters.model_dump_json() + "".join(item.model_dump_json() for item in plan)
+    assert "hunter2" not in written
+    assert "shown" in written
+    sent = plan[0].workload.with_credentials().mix[0].request
+    assert sent.path == "/login?token=hunter2-query"
+    assert sent.headers["Authorization"] == "Bearer hunter2-header"
+    assert '"password": "hunter2-body"' in str(sent.body)
