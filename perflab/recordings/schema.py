@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from perflab.errors import RecordingError
 from perflab.recordings.columns import TURNS, schemas
+from perflab.recordings.design import Design
 from perflab.recordings.published_results import Contrast
 from perflab.statistics.interim_analysis import UntilDecided
 
@@ -132,18 +133,6 @@ class SessionRecord(_Record):
     at: str
 
 
-class DesignRecord(_Record):
-    """How the trials of a block share its time; ``why`` is the reason if the lab chose it.
-
-    ``paused`` names the treatments whose services are paused in the turns of others.
-    """
-
-    kind: Literal["trials", "slices"]
-    slice_ms: float | None = None
-    paused: list[str] | None = None
-    why: str = ""
-
-
 class RunRecord(_Record):
     """The content of ``run.json``: everything about a run except its measurements.
 
@@ -174,7 +163,7 @@ class RunRecord(_Record):
     treatments: list[TreatmentRecord] = Field(max_length=MOST_TREATMENTS)
     blocks: int = Field(ge=1, le=MOST_BLOCKS)
     until_decided: UntilDecided | None = None
-    design: DesignRecord | None = None
+    design: Design | None = None
     seed: int = Field(ge=0, le=LARGEST_SEED)
     order: list[list[str]]
     backend: str
@@ -230,6 +219,12 @@ class RunRecord(_Record):
             raise ValueError(
                 f"blocks is {self.blocks}; by the rule of until_decided it is {expected}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _design_is_chosen(self) -> RunRecord:
+        if self.design is not None and self.design.kind == "auto":
+            raise ValueError("design is auto; a run has trials or slices")
         return self
 
     @model_validator(mode="after")

@@ -95,7 +95,7 @@ def _sharing(record: RunRecord) -> str:
     if record.shares_time:
         design_ms = record.design.slice_ms if record.design else record.parameters.get("slice_ms")
         slice_ms = design_ms or math.nan
-        paused = (record.design.paused if record.design else None) or []
+        paused = (record.design and record.design.paused) or ()
         rest = f", {', '.join(paused)} paused in the turns of others" if paused else ""
         words = (
             f" The treatments of a block take turns in windows of {slice_ms:g} ms in random order"

@@ -24,11 +24,12 @@ from perflab.host.meters import ProcessTable, Reading, Repeated
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.recordings import Remark
+from perflab.recordings.design import LONGEST_MS, Design
 from perflab.stacks.backend import Instance
 from perflab.stacks.shared_resources import Held, held_by, in_common
 from perflab.statistics.in_words import as_share
 from perflab.trials import warming
-from perflab.trials.designs import GAP_SHARE, LONGEST_MS, Design
+from perflab.trials.designs import GAP_SHARE
 from perflab.trials.plan import RunPlan
 from perflab.trials.slices import services_of_each
 from perflab.trials.trial import Bench, send_beside

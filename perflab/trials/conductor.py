@@ -40,7 +40,6 @@ from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.trials import choosing
-from perflab.trials.designs import Design
 from perflab.trials.duration import announced
 from perflab.trials.plan import Order, RunPlan
 from perflab.trials.progress import Event, Failed, Note, RunBegun
@@ -226,7 +225,7 @@ def _as_before(plan: RunPlan, record: RunRecord) -> RunPlan:
     """Return the plan with the design that the run's record has, if one was settled."""
     if plan.design.is_settled or record.design is None:
         return plan
-    return plan.settled(Design.model_validate(record.design.model_dump()))
+    return plan.settled(record.design)
 
 
 def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
@@ -266,7 +265,7 @@ def settled_fields(plan: RunPlan) -> dict[str, Any]:
         "parameters": dict(plan.parameters),
         "treatments": treatments,
         "parts": parts,
-        "design": plan.design.recorded(),
+        "design": plan.design if plan.design.is_settled else None,
         "tables": plan.tables,
     }
 

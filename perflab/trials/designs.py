@@ -9,21 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.load.workload.arrivals import Window, Windows
-from perflab.parameters import FrozenModel
-from perflab.recordings.schema import DesignRecord
+from perflab.recordings.design import Design
 
-Kind = Literal["auto", "trials", "slices"]
 SETTLED_SHARE = GAP_SHARE = 0.2
 # Pausing a process and resuming another takes a few ms.
 LEAST_GAP_MS = 10.0
-LONGEST_MS = 60_000.0
 # Services and a load worker of every treatment run at once.
 FEWEST_TREATMENTS, MOST_TREATMENTS = 2, 8
 
@@ -96,6 +92,20 @@ class Rounds:
                 turns.append(Turn(number, name, start_s, start_s + self.slice_ms / 1e3))
         return turns
 
+    @classmethod
+    def of(cls, design: Design, loads: Mapping[str, Workload], seed: int, block: int) -> Rounds:
+        """Return the rounds of one block: those of the warm-up, then as many as the loads need.
+
+        ``loads`` are by treatment. Each block has its own random order. The design has a length.
+        """
+        assert design.slice_ms is not None
+        warmups_s, counted_s = zip(*map(lengths_s, loads.values()), strict=True)
+        slice_s = design.slice_ms / 1e3
+        warm = math.ceil(max(warmups_s) / slice_s - 1e-9)
+        counted = math.ceil(max(counted_s) / (slice_s * (1 - SETTLED_SHARE)) - 1e-9)
+        seed_of_block = (seed * 1_000_003 + block) % 2**63
+        return cls(tuple(loads), warm + max(1, counted), design.slice_ms, seed_of_block, warm)
+
     def windows(self, treatment: str) -> Windows:
         """Return the windows of a treatment's load: one per round, in their order."""
         spans = tuple(
@@ -121,54 +131,6 @@ class Rounds:
             words["stages"] = [stage.model_dump()]
         cut = type(arrivals).model_validate({**arrivals.model_dump(), **words})
         return Workload.model_validate({**whole.model_dump(), "arrivals": cut})
-
-
-class Design(FrozenModel):
-    """How the trials of a block share its time.
-
-    ``slice_ms`` is the length of a window. ``paused`` names the treatments whose own services are
-    paused while others have their turn. ``auto``, a length and the pauses are settled when services
-    run (:mod:`perflab.trials.choosing`); ``why`` then gives the reason.
-    """
-
-    kind: Kind = "trials"
-    slice_ms: float | None = Field(default=None, ge=20, le=LONGEST_MS)
-    paused: tuple[str, ...] | None = None
-    why: str = ""
-
-    @property
-    def shares_time(self) -> bool:
-        """Whether the trials of a block run in the same stretch of time."""
-        return self.kind == "slices"
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is left to choose."""
-        is_whole = self.slice_ms is not None and self.paused is not None
-        return self.kind == "trials" or (self.shares_time and is_whole)
-
-    def recorded(self) -> DesignRecord | None:
-        """Return the design for the record of a run; None while it is not settled."""
-        return DesignRecord(**self.model_dump()) if self.is_settled else None
-
-    def text(self) -> str:
-        """Return the design in words: ``slices of 50 ms (why)``."""
-        length = f" of {self.slice_ms:g} ms" if self.shares_time and self.slice_ms else ""
-        paused = f", {', '.join(self.paused)} paused between its turns" if self.paused else ""
-        return f"{self.kind}{length}{paused}" + (f" ({self.why})" if self.why else "")
-
-    def rounds(self, loads: Mapping[str, Workload], seed: int, block: int) -> Rounds:
-        """Return the rounds of one block: those of the warm-up, then as many as the loads need.
-
-        ``loads`` are by treatment. Each block has its own random order. The design has a length.
-        """
-        assert self.slice_ms is not None
-        warmups_s, counted_s = zip(*map(lengths_s, loads.values()), strict=True)
-        slice_s = self.slice_ms / 1e3
-        warm = math.ceil(max(warmups_s) / slice_s - 1e-9)
-        counted = math.ceil(max(counted_s) / (slice_s * (1 - SETTLED_SHARE)) - 1e-9)
-        seed_of_block = (seed * 1_000_003 + block) % 2**63
-        return Rounds(tuple(loads), warm + max(1, counted), self.slice_ms, seed_of_block, warm)
 
 
 def lengths_s(workload: Workload) -> tuple[float, float]:

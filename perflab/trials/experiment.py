@@ -14,12 +14,12 @@ from perflab.analysis.findings import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.parameters import Parameters, check, sentences
 from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady, UntilDecided
+from perflab.recordings.design import LONGEST_MS, Design, Kind
 from perflab.recordings.display import Lines, Shown, named_values, plain
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import unchecked
 from perflab.statistics.interim_analysis import planned
-from perflab.trials.designs import LONGEST_MS, Design, Kind
 from perflab.trials.plan import RunPlan, Treatment, obstacles, too_few_blocks
 
 BY_REQUESTS = Steady()

@@ -22,6 +22,7 @@ from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.parameters import FrozenModel, did_you_mean
 from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided, named
 from perflab.recordings.columns import TURN_COLUMNS, TURNS, declared_schema
+from perflab.recordings.design import Design
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan, settle
 from perflab.stacks.spec import load_service
@@ -31,7 +32,6 @@ from perflab.statistics.in_words import counted
 from perflab.trials.designs import (
     FEWEST_TREATMENTS,
     MOST_TREATMENTS,
-    Design,
     mirrored_orders,
     not_cut,
 )

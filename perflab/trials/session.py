@@ -19,6 +19,7 @@ from perflab.recordings import Remark, Run, RunWriter, UntilDecided
 from perflab.stacks.backend import go_on
 from perflab.statistics.in_words import counted
 from perflab.trials import summary
+from perflab.trials.designs import Rounds
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.slices import measure_block
@@ -78,7 +79,7 @@ class Session:
         trials = Run(self._writer.path).trials()
         self._writer.supersede(trials["trial_id"])
         self._writer.update(
-            design=self._plan.design.recorded(),
+            design=self._plan.design,
             warnings=[*self._writer.record.warnings, remark],
         )
         self._emit(Note(text=text))
@@ -197,7 +198,7 @@ class Session:
         if not self._plan.design.shares_time:
             return [measure(self._bench, first, identities[first.name])]
         loads = {item.name: item.workload for item in treatments}
-        rounds = self._plan.design.rounds(loads, self._plan.seed, step[0][0])
+        rounds = Rounds.of(self._plan.design, loads, self._plan.seed, step[0][0])
         benches, paused = self._benches(treatments), self._plan.design.paused or ()
         return measure_block(benches, treatments, rounds, identities, paused)
 

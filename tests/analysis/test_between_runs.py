@@ -7,8 +7,8 @@ import pytest
 
 from perflab.analysis.between_runs import RunComparison, compare_runs, compared, times_apart
 from perflab.recordings import Reason, Response, Run
+from perflab.recordings.design import Design
 from perflab.recordings.responses import COMMON, lower_end_column
-from perflab.recordings.schema import DesignRecord
 from perflab.reports.verdicts import comparison_text
 from tests.support.simulations.run_drift import false_alarms
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
@@ -238,7 +238,7 @@ def test_failures_that_refuse_every_trial_of_a_side_are_compared(
 
 def test_runs_of_different_designs_are_not_compared(sides: Sides) -> None:
     (a, *_), (b, *_) = sides
-    other = changed(b, design=DesignRecord(kind="slices", slice_ms=50.0))
+    other = changed(b, design=Design(kind="slices", slice_ms=50.0))
     (text,) = compare_runs([a], [other]).obstacles
     assert text == "A was measured in trials, B in slices; measure both with -p design=trials"
 

@@ -184,6 +184,8 @@ def test_a_damaged_record_is_refused(tmp_path: Path, content: str) -> None:
         ("blocks", 10**9, "blocks: Input should be less than or equal to 10000"),
         ("blocks", 5, "order has 2 blocks, not 5"),
         ("order", [[], []], "order of block 0: it does not hold each treatment once"),
+        ("design", {"kind": "auto"}, "design is auto; a run has trials or slices"),
+        ("design", {"kind": "slices", "slice_ms": 1}, "slice_ms: Input should be greater than or"),
         ("schema_version", 0, "measure anew"),
         ("superseded", list(range(100)), "and 97 more"),
         ("notes", {"loss": float("nan")}, "damaged"),

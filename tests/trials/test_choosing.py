@@ -17,6 +17,7 @@ from perflab.analysis.noise import STARTING
 from perflab.errors import LoadError, ParameterError
 from perflab.host.meters import ProcessTreeMeter
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
+from perflab.recordings.design import Design
 from perflab.stacks.shared_resources import Held, held_by
 from perflab.trials.choosing import (
     Pace,
@@ -27,7 +28,6 @@ from perflab.trials.choosing import (
     to_pause,
     works_after_start,
 )
-from perflab.trials.designs import Design
 from tests.support.children import SLEEPS, child
 from tests.trials.fakes import Residents, bench, plan
 

@@ -18,7 +18,8 @@ from perflab.instruments import STANDARD, Requests
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.load.workload.windows import COUNTED, END, instants_of
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from perflab.trials.designs import Design, Rounds
+from perflab.recordings.design import Design
+from perflab.trials.designs import Rounds
 from perflab.trials.plan import RunPlan, Treatment, obstacles
 from perflab.trials.slices import (
     failed_in_pause,
@@ -63,7 +64,7 @@ def test_the_counted_time_of_a_cut_load_stays_as_long_within_one_slice(
         loop = OpenLoop(stages=(stage,), warmup_s=warmup_s)
     loads = dict.fromkeys("ab", treated("a", loop).workload)
     design = Design(kind="slices", slice_ms=slice_ms)
-    rounds = design.rounds(loads, seed=4, block=2)
+    rounds = Rounds.of(design, loads, seed=4, block=2)
     counted_s = []
     for name in loads:
         arrivals = rounds.workload(name, loads[name]).arrivals
@@ -224,7 +225,8 @@ def test_rounds_with_a_late_turn_count_on_no_side_and_the_services_stay_as_they_
         name: identity_columns(0, place, 0, name, {"service": name})
         for place, name in enumerate("ab")
     }
-    rounds = design.rounds({item.name: item.workload for item in treatments}, seed=1, block=0)
+    loads = {item.name: item.workload for item in treatments}
+    rounds = Rounds.of(design, loads, seed=1, block=0)
     trials = dict(zip("ab", measure_block(benches, treatments, rounds, identities), strict=True))
     codes = {
         name: {reason.code for reason in trial.row["reasons"]} for name, trial in trials.items()

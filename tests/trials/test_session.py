@@ -14,12 +14,12 @@ from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.host.placing import placement
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.recordings import Contrast, Run, RunRecord, UntilDecided, check_same
+from perflab.recordings.design import Design
 from perflab.recordings.published_results import Direction
 from perflab.stacks.spec import load_service
 from perflab.statistics.interim_analysis import PlannedLook, planned
 from perflab.systems import names
 from perflab.trials.conductor import new_record
-from perflab.trials.designs import Design
 from perflab.trials.progress import Note, TrialBegun, TrialDone
 from perflab.trials.treatment_records import treatment_records
 from perflab.trials.trial import TrialTables
@@ -316,5 +316,5 @@ def test_where_a_request_fails_in_a_pause_all_is_measured_anew_with_nobody_pause
     (remark,) = (item for item in run.record.warnings if item.code == "turns.anew")
     assert "failed while another was paused (status 500)" in remark.text
     assert run.record.design is not None
-    assert run.record.design.paused == []
+    assert run.record.design.paused == ()
     assert session.residents.notes.count("start") >= 1
