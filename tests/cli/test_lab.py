@@ -57,6 +57,14 @@ def test_parameters_of_the_main_job_go_where_they_belong() -> None:
     assert values["latency_cpu"] == {**short, "blocks": 4, "users": 30}
 
 
+def test_each_question_of_the_main_job_has_six_starts_or_more() -> None:
+    for experiment in systems.experiments():
+        if experiment.main_job is not None:
+            parameters = experiment.check(experiment.main_job)
+            blocks_of_a_start = parameters.model_dump().get("fresh_blocks") or 1
+            assert experiment.plan(parameters).blocks // blocks_of_a_start >= 6, experiment.name
+
+
 def test_a_parameter_that_no_experiment_of_the_main_job_has_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"'worker'.*did you mean 'workers'"):
         main_job_values([systems.experiment("synchronous_commit")], {"worker": 2})

@@ -36,10 +36,10 @@ PUBLISHED = {
     "round_trip_ms": ("system", "all", "added_round_trip"),
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
-# Of the main job: many short trials a few seconds apart, as the speed of a shared machine changes
-# within tens of seconds; services start afresh and warm up once for two blocks.
+# Of the main job: short trials a few seconds apart, as the speed of a shared machine changes within
+# tens of seconds. Services start afresh for each block: blocks that share a start count once.
 SHORT_TRIALS = {
-    "fresh_blocks": 2, "requests": 300, "warmup_requests": 150, "start_requests": 600,
+    "fresh_blocks": 1, "requests": 450, "warmup_requests": 150, "start_requests": 300,
 }  # fmt: skip
 DATABASE = "postgres"
 # The first row of scikit-learn's breast cancer data set.

@@ -129,7 +129,8 @@ def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_
     assert "Authorization: {env:AUTHORIZATION}" in told.split("repeat: ")[1]
     (run,) = api.runs()
     trials = run.trials()
-    assert list(trials["state"].unique()) == ["valid"]
+    # A busy machine may spoil the numbers of a trial, which are not the subject here.
+    assert "failed" not in set(trials["state"])
     assert (trials["errors"] == 0).all()
     # A variant that tells its log everything and dies.
     broken = perflab("duel", variants[0], "--variant", f"new=command:{start} die", *load, status=1)

@@ -79,7 +79,7 @@ def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
 
 # Within seconds this crowd grows to what one core can just serve; the published load is far less.
 SHORT = {
-    "blocks": 6, "users": 80, "join_s": 0.05, "action_s": 1.0, "plateau_s": 3.0,
+    "blocks": 6, "users": 80, "join_s": 0.04, "action_s": 1.0, "plateau_s": 2.0,
     "bcrypt_rounds": 8,
 }  # fmt: skip
 

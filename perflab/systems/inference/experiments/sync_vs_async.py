@@ -149,7 +149,7 @@ EXPERIMENT = Experiment(
     main_job={
         "pool_minconn": ["max"],
         "round_trip_ms": [0],
-        "blocks": 12,
+        "blocks": 6,
         **stacks.SHORT_TRIALS,
     },
     treatments=lambda parameters: stacks.with_room(

@@ -141,7 +141,7 @@ EXPERIMENT = Experiment(
     question="How much throughput does waiting for the commit's disk flush cost, and how much the "
     "rest of the database write?",
     parameters=SynchronousCommitParameters,
-    main_job={**stacks.SHORT_TRIALS, "blocks": 7, "fresh_blocks": 1, "requests": 600},
+    main_job={**stacks.SHORT_TRIALS, "blocks": 7},
     treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
     contrasts=_contrasts,
     warnings=stacks.load_warnings,
