@@ -309,7 +309,7 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
     for row in duel_of_two.current_trials().itertuples():
         bad = 98.0 if row.factor_variant == side else 0.5
         loaded = [Answers(error, bad, '{"error": "busy"}'), Answers(right, 100 - bad)]
-        rows = [answer_rows(CHECK, [Answers(right, 20)]), answer_rows(LOAD, loaded)]
+        rows = [answer_rows(CHECK, {"": [Answers(right, 20)]}), answer_rows(LOAD, {"": loaded})]
         tables.append(pd.concat(rows).assign(trial_id=row.trial_id, treatment=row.treatment))
     record = duel_of_two.record.model_copy(update={"tables": {TABLE: dict(COLUMNS)}})
     run = Run(duel_of_two.path)
