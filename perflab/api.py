@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from perflab import recordings, systems
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, PerflabError
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
@@ -53,7 +53,7 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
         return Run(conduct(order, show))
 
 
-def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunParameters:
+def notebook_parameters(experiment: str, namespace: MutableMapping[str, Any]) -> RunParameters:
     """Read and check a notebook's parameters from its ``globals()``.
 
     Names that the experiment does not know, injected by papermill or in the cell of defaults, are
@@ -61,14 +61,22 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     of defaults sets again, because it has lost its tag. With ``from_run`` or ``resume`` the
     parameters of that run are returned, and other given values are refused (see
     :func:`perflab.trials.arguments.asked_for`).
+
+    Where it refuses, it removes the earlier ``parameters`` and ``run`` from the namespace: Jupyter
+    may execute the cells below all the same, and they would show another run under these values.
     """
     chosen = systems.experiment(experiment)
     fields = chosen.parameters.model_fields
     defaults = {name: field.get_default() for name, field in fields.items()}
-    checked = asked_for(chosen, notebook_values(defaults, namespace))
-    if not (checked.from_run or checked.resume):
-        # What cannot begin is told in the cell of the parameters.
-        chosen.plan(checked)
+    try:
+        checked = asked_for(chosen, notebook_values(defaults, namespace))
+        if not (checked.from_run or checked.resume):
+            # What cannot begin is told in the cell of the parameters.
+            chosen.plan(checked)
+    except PerflabError:
+        for name in ("parameters", "run"):
+            namespace.pop(name, None)
+        raise
     return checked
 
 

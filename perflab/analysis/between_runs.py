@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.noise import doubt
 from perflab.analysis.results import Compared
 from perflab.analysis.typical_values import measured_responses
 from perflab.recordings import FREE_PARAMETERS, Response, Run
@@ -125,7 +126,8 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
         ]
     apart = TIMES_UNKNOWN if imported else times_apart(*(map(_middle, side) for side in (a, b)))
     table = judged_table(rows, _sides_differ if imported else partial(_differs, bool(apart)))
-    notes = (*([apart] if apart else []), *_drifts(a, b), *_sources(a, b))
+    doubtful = [f"doubtful, {run.run_id}: {why}" for run in (*a, *b) if (why := doubt(run))]
+    notes = (*([apart] if apart else []), *doubtful, *_drifts(a, b), *_sources(a, b))
     if not enough:
         notes = (*notes, "intervals are of trials: what differs from run to run is not in them")
     return RunComparison((), notes, enough, table, apart)

@@ -109,8 +109,12 @@ def evaluate(run: Run) -> list[Finding]:
 
 
 def _on_busy_machine(finding: Finding) -> Finding:
-    decision = finding.decision
-    return replace(finding, decision=of_busy_machine(decision)) if decision else finding
+    if finding.decision is None:
+        return finding
+    decision, verdict = of_busy_machine(finding.decision), finding.verdict
+    if verdict.reason == finding.decision.text:
+        verdict = replace(verdict, reason=decision.text)
+    return replace(finding, decision=decision, verdict=verdict)
 
 
 def _corrected(findings: Sequence[Finding]) -> list[Corrected]:

@@ -80,6 +80,7 @@ def _print_answers(run: Run) -> None:
     if are_variants(run):
         for sentence in variant_sentences(run, findings):
             make_console().print(Text(sentence))
+        _print_first_said(run)
     else:
         print_shown(shown_answers(run, findings, "the reasons stand below"))
     print()
@@ -98,6 +99,7 @@ def _print_all(run: Run) -> None:
     from perflab.reports.verdicts import shown_findings, shown_summary
 
     console = make_console()
+    _print_first_said(run)
     print_shown(replace(shown_findings(run, evaluate(run)), heading="Verdicts"))
     console.print()
     print_shown(shown_summary(run))
@@ -108,6 +110,14 @@ def _print_all(run: Run) -> None:
             console.print(Text(f"{row['trial_id']}: {reason}"))
     console.print()
     print_table(frame_table(noise_report(run).set_axis(["noise", "value", "flag"], axis=1)))
+
+
+def _print_first_said(run: Run) -> None:
+    """Print what a reader must know first: trials do not count, or the run is doubtful."""
+    from perflab.reports.methods import first_said
+
+    for line in first_said(run, "the reasons stand below"):
+        print_note(line)
 
 
 def _print_question(run: Run) -> None:

@@ -19,6 +19,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from perflab import credentials
 from perflab.analysis.evaluation import evaluate
+from perflab.analysis.noise import doubt
 from perflab.analysis.validity import summed_reasons
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
 from perflab.host.files import remove_broken_off, replace_file
@@ -228,6 +229,7 @@ def _result(notebook: Path) -> dict[str, Any]:
         "notebook": str(notebook),
         "valid_trials": valid,
         "trials": len(trials),
+        "doubt": doubt(run),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),
     }
     if valid:

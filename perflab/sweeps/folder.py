@@ -80,7 +80,8 @@ class RunMade(_Entry):
 class AttemptEnded(_Entry):
     """A cell's notebook ended or failed; ``kind`` is the class of the error.
 
-    ``verdicts`` are claim, verdict and measured size. Paths are absolute. ``stored`` is the path
+    ``verdicts`` are claim, verdict and measured size, and ``doubt`` says why they are doubtful
+    (:func:`perflab.analysis.noise.doubt`). Paths are absolute. ``stored`` is the path
     of the copy of its run; the paths then lead to copies, too.
     """
 
@@ -97,6 +98,7 @@ class AttemptEnded(_Entry):
     infrastructure: bool = False
     valid_trials: int = 0
     trials: int = 0
+    doubt: str = ""
     verdicts: tuple[tuple[str, str, str], ...] = ()
     host: str = ""
     stored: str = ""
@@ -321,6 +323,7 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
         places["run"] = ended.stored or places["run"]
         places |= {"notebook": ended.notebook, "log": ended.log}
         trials = f"{ended.valid_trials} of {ended.trials} trials valid" if ended.trials else ""
+        trials += f"; doubtful: {escape(ended.doubt)}" if ended.doubt else ""
         verdicts = escape(f"{ended.kind}: {ended.error}")
         if not ended.error:
             verdicts = _listed(f"{claim}: {word} {size}" for claim, word, size in ended.verdicts)

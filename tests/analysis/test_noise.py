@@ -8,15 +8,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from perflab.analysis import noise
 from perflab.analysis.answers import answers_of
+from perflab.analysis.decision import FRESH_RUN, QUIET_FIRST
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.noise import noise_flags, share_of_others
 from perflab.analysis.validity import validity_table
+from perflab.figures.plots.effects import effect_row
 from perflab.recordings import Reason, Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.reports.answer_page import answer_page
 from perflab.reports.methods import first_said
-from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
+from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, Planted, contrast_of, write_run
 
 
 def test_flags_have_a_few_words_with_their_numbers(tmp_path) -> None:
@@ -90,6 +93,19 @@ def test_an_answer_beside_much_other_work_is_marked_wherever_it_stands_first(
     assert answer.text.startswith("yes, as published: +"), "it is an answer all the same"
     assert (text in answer_page("", [(answer, tmp_path / "it.ipynb")], tmp_path)) == marked
     assert (f"Doubtful: {text}." in first_said(run)) == marked
+
+
+def test_the_figure_of_a_loaded_machine_names_no_number_of_blocks(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **UNPUBLISHED)
+    alike = [Planted(item.levels) for item in ON_AND_OFF]
+    run = write_run(tmp_path, treatments=alike, noise=0.1, contrasts=[contrast])
+    (quiet,) = evaluate(run)
+    assert effect_row(quiet)["reason"].startswith(FRESH_RUN)
+    monkeypatch.setattr(noise, "share_of_others", lambda _: 0.6)
+    (busy,) = evaluate(run)
+    assert effect_row(busy)["reason"] == QUIET_FIRST
 
 
 def keep_busy(run: Run, busy: float) -> None:

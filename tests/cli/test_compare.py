@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perflab.analysis import noise
 from perflab.recordings import RunWriter
 from tests.cli.conftest import Tell
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
@@ -71,6 +72,15 @@ def test_runs_that_lie_apart_in_time_neither_fail_a_pipeline_nor_pass(
     assert "--fail-on 1.1 judged nothing: A and B were measured at different times" in text
     assert "A B B A A B" in text
     assert "worse" not in perflab(copied, "compare", *sides)
+
+
+def test_a_comparison_names_each_run_that_is_doubtful(
+    perflab: Type, three: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noise, "share_of_others", lambda _: 0.6)
+    text = perflab(three, "compare", "a0", "b0")
+    for run_id in ("a0", "b0"):
+        assert f"doubtful, {run_id}: others used 60% of the cores meanwhile" in text
 
 
 def test_one_run_each_fails_no_pipeline(perflab: Type, three: Path) -> None:

@@ -23,6 +23,7 @@ from perflab.cli import app
 from perflab.cli.outputs import print_shown
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
+from perflab.reports import section
 from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
@@ -215,7 +216,7 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     end: str,
 ) -> None:
     monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
-    monkeypatch.setattr(api, "save", lambda _: [tmp_path / "figures" / "effect.svg"])
+    monkeypatch.setattr(section, "write_report", lambda *_: [tmp_path / "figures" / "effect.svg"])
     words = [*DUEL, *limits[:-1], "--fail-on", limits[-1]]
     monkeypatch.setattr("sys.argv", ["perflab", *words])
     done = CliRunner().invoke(app, words)
@@ -237,10 +238,13 @@ def test_a_duel_beside_much_other_work_says_so_below_its_answer(
 ) -> None:
     monkeypatch.setattr(noise, "share_of_others", lambda _: 0.6)
     monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
-    monkeypatch.setattr(api, "save", lambda _: [Path("figures/effect.svg")])
+    monkeypatch.setattr(section, "write_report", lambda *_: [Path("figures/effect.svg")])
     lines = CliRunner().invoke(app, DUEL).stdout.splitlines()
     assert lines[0].startswith("new is 35% slower [")
     assert lines[1].startswith("DOUBTFUL: others used 60% of the cores meanwhile")
+    for words in (["show"], ["show", "--full"]):
+        shown = CliRunner().invoke(app, [*words, str(duel_of_two.path)]).stdout
+        assert "Doubtful: others used 60% of the cores meanwhile" in shown
 
 
 @pytest.mark.parametrize(("codes", "status"), [((), 3), (("generator.late",), 4)])
@@ -256,7 +260,7 @@ def test_a_service_that_fails_more_often_than_the_baseline_crosses_the_limit_of_
         trials.at[row, "state"], trials.at[row, "reasons"] = "invalid", reasons
     monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
     monkeypatch.setattr(api, "run", lambda *_: Run(duel_of_two.path))
-    monkeypatch.setattr(api, "save", lambda _: [Path("figures/effect.svg")])
+    monkeypatch.setattr(section, "write_report", lambda *_: [Path("figures/effect.svg")])
     done = CliRunner().invoke(app, [*DUEL, "--fail-on", "failures>0.01"])
     assert done.exit_code == status, done.output
     told = done.stdout.startswith("new has 3.00 percentage points more failures [3.00, 3.00]")
@@ -305,7 +309,7 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
     for row in duel_of_two.current_trials().itertuples():
         bad = 98.0 if row.factor_variant == side else 0.5
         loaded = [Answers(error, bad, '{"error": "busy"}'), Answers(right, 100 - bad)]
-        rows = [answer_rows(CHECK, [Answers(right, 20)]), answer_rows(LOAD, loaded)]
+        rows = [answer_rows(CHECK, {"": [Answers(right, 20)]}), answer_rows(LOAD, {"": loaded})]
         tables.append(pd.concat(rows).assign(trial_id=row.trial_id, treatment=row.treatment))
     record = duel_of_two.record.model_copy(update={"tables": {TABLE: dict(COLUMNS)}})
     run = Run(duel_of_two.path)
@@ -317,7 +321,7 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
 
     monkeypatch.setattr(Run, "table", table)
     monkeypatch.setattr(api, "run", lambda *_: run)
-    monkeypatch.setattr(api, "save", lambda _: [Path("figures/effect.svg")])
+    monkeypatch.setattr(section, "write_report", lambda *_: [Path("figures/effect.svg")])
     for limits in ([], ["--fail-on", "p99>1.05"]):
         done = CliRunner().invoke(app, [*DUEL, *limits])
         assert done.exit_code == 4, done.output

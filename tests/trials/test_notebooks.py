@@ -185,3 +185,10 @@ def test_an_unknown_name_that_papermill_injected_is_refused() -> None:
     namespace = {"blocks": 2, "blokcs": 3, "In": ["", "# Parameters\nblokcs = 3\n"]}
     with pytest.raises(ParameterError, match="did you mean 'blocks'"):
         api.notebook_parameters("synchronous_commit", namespace)
+
+
+def test_refused_parameters_leave_no_earlier_run_to_the_cells_below() -> None:
+    namespace = {"blocks": -1, "parameters": "of before", "run": "of before"}
+    with pytest.raises(ParameterError, match="blocks = -1"):
+        api.notebook_parameters("synchronous_commit", namespace)
+    assert set(namespace) == {"blocks"}
