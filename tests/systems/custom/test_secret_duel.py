@@ -120,7 +120,8 @@ def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_
     load = [
         "-H", f"Authorization: Bearer {BEARER}", f"--header=Cookie: id={COOKIE}",
         "-H", "X-Api-Key: env:MY_KEY", "-H", f"X-Visitor: {NAMED}", "--secret", "x-visitor",
-        "--header-file", "headers.txt", "--env", "PASSED", "--also", "127.0.0.1:9", "--path", f"/items?token={QUERY}",
+        "--header-file", "headers.txt", "--env", "PASSED", "--also", "127.0.0.1:9",
+        "--path", f"/items?token={QUERY}",
         "--blocks", "3", "--duration", "0.3", "--warmup", "0.1", "--users", "1", "--design",
         "trials", "--wait", "600", "--seed", "7",
     ]  # fmt: skip
