@@ -240,6 +240,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     from perflab.paths import figures_dir
     from perflab.reports.duel_summary import as_data
     from perflab.reports.duels import pairs_of
+    from perflab.reports.methods import command as command_of
     from perflab.reports.section import write_report
 
     thresholds = thresholds_of(bounds, "perflab duel --fail-on")
@@ -256,9 +257,10 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     console = make_console()
     folder = named_here(write_report(run, findings, figures_dir() / run.run_id)[0].parent)
     console.print(Text(f"\nfigures and section: {folder}/"), soft_wrap=True)
-    if not values.get("resume"):
-        again = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
-        console.print(Text(f"repeat: {again}"), soft_wrap=True)
+    # A resumed run has its own parameters, and not those of this command line.
+    typed = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
+    again = command_of(run.record) if values.get("resume") else typed
+    console.print(Text(f"repeat: {again}"), soft_wrap=True)
     sys.stdout.flush()
     raise typer.Exit(status)
 

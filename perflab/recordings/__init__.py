@@ -39,15 +39,15 @@ from perflab.recordings.schema import (
     TreatmentRecord,
     fault,
 )
-from perflab.recordings.store import RunWriter, new_run_id, remaining_blocks
+from perflab.recordings.store import RunWriter, is_whole, new_run_id, remaining_blocks
 from perflab.recordings.tables import trial_id
 from perflab.statistics.interim_analysis import UntilDecided
 
 __all__ = [
     "FREE_PARAMETERS", "REFERENCE", "Contrast", "ContrastPair", "Reason", "Remark", "Response",
-    "Run", "RunRecord", "RunWriter", "Side", "Steady", "TreatmentRecord",
-    "UntilDecided", "check_same", "check_services", "claims", "complete_blocks", "fault",
-    "is_reference", "list_runs", "named", "new_run_id", "newest_runs", "open_run", "pack",
+    "Run", "RunRecord", "RunWriter", "Side", "Steady", "TreatmentRecord", "UntilDecided",
+    "check_same", "check_services", "claims", "complete_blocks", "fault", "is_reference",
+    "is_whole", "list_runs", "named", "new_run_id", "newest_runs", "open_run", "pack",
     "published", "published_value", "reference_run", "reference_runs", "remaining_blocks",
     "response_of", "select", "studies", "targets", "trial_id", "trials_of_runs", "typical",
     "without_rows",

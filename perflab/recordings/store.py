@@ -185,6 +185,11 @@ def remainder(
     return {block: taken.get(block, 0) for block in blocks}, superseded
 
 
+def is_whole(run: Run) -> bool:
+    """Return whether a run is finished and has all its trials."""
+    return run.record.state == "finished" and not remaining_blocks(run.record, run.path)[0]
+
+
 def remaining_blocks(record: RunRecord, path: Path) -> tuple[dict[int, int], list[str]]:
     """Return the blocks to measure with their attempt numbers, and the trials that they replace."""
     readable = [str(name) for name in Run(path).trials()["trial_id"]]

@@ -32,6 +32,7 @@ def start_all(
     while waiting:
         level = [item for item in waiting if set(item.needs.values()) <= set(running)]
         for resident in level:
+            go_on(interrupted, "before services started")
             running[resident.name] = start(resident)
         wait_healthy([resident.name for resident in level], running, interrupted)
         waiting = [item for item in waiting if item not in level]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from perflab import errors
+from perflab.analysis.gates.first_line import are_of_a_duel
 from perflab.errors import ConductorLost, PerflabError, RunInterrupted
 from perflab.host.processes import how_it_ended
 from perflab.paths import foreign_environment, project_root
@@ -83,6 +84,7 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     PerflabError, the error that the conductor reported. Committed trials are kept.
     """
     conducted = Conducted(order)
+    command = "duel" if are_of_a_duel(order.plan.contrasts) else "run"
     path: Path | None = None
     failure: Failed | None = None
     interrupted = False
@@ -107,31 +109,31 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
             raise
     code = conducted.wait()
     if interrupted:
-        raise RunInterrupted(_resume_hint("the run was interrupted", path))
+        raise RunInterrupted(_resume_hint("the run was interrupted", path, command))
     if failure is not None:
-        raise _as_error(failure, path)
+        raise _as_error(failure, path, command)
     if code or path is None:
         subject = f"the conductor (pid {conducted.pid}), which runs the trials,"
         lost = f"{subject} {how_it_ended(code)} before the run was finished"
-        raise ConductorLost(_resume_hint(lost, path))
+        raise ConductorLost(_resume_hint(lost, path, command))
     return path
 
 
-def _resume_hint(text: str, path: Path | None) -> str:
+def _resume_hint(text: str, path: Path | None, command: str) -> str:
     if path is None:
         return f"{text}; nothing had been measured yet"
     return (
-        f"{text}; the finished trials are in {path}. Go on with 'perflab run --resume {path.name}' "
-        f"(parameter resume='{path.name}')"
+        f"{text}; the finished trials are in {path}. Go on with "
+        f"'perflab {command} --resume {path.name}' (parameter resume='{path.name}')"
     )
 
 
-def _as_error(failed: Failed, path: Path | None) -> PerflabError:
+def _as_error(failed: Failed, path: Path | None, command: str) -> PerflabError:
     """Rebuild the conductor's error under its own class, so that callers can tell them apart."""
     kind = getattr(errors, failed.kind, PerflabError)
     text = failed.text
     if kind is RunInterrupted:
-        text = _resume_hint(text, path)
+        text = _resume_hint(text, path, command)
     error: PerflabError = kind.__new__(kind)
     Exception.__init__(error, text)
     return error

@@ -15,6 +15,7 @@ import typer
 
 from perflab.cli import app
 from tests.cli.conftest import Tell
+from tests.golden.recordings import write_recording
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
 
@@ -99,3 +100,12 @@ def test_every_example_is_read_by_the_command_s_own_parser(called: str) -> None:
         length = len(called.split()) + 1
         assert words[:length] == ["perflab", *called.split()], example
         command.make_context(called, words[length:])
+
+
+@pytest.mark.slow
+def test_a_resumed_duel_says_how_to_repeat_it(perflab: Tell, tmp_path: Path) -> None:
+    run = write_recording(tmp_path, "custom_service/against")
+    output = perflab(tmp_path, "duel", "--resume", run.run_id, PERFLAB_FIGURES=str(tmp_path))[0]
+    (repeat,) = [line for line in output.splitlines() if line.startswith("repeat: ")]
+    assert repeat.startswith("repeat: perflab run custom_service")
+    assert "resume" not in repeat

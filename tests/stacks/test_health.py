@@ -15,9 +15,10 @@ from perflab.errors import RunInterrupted, ServiceFailed, StackError
 from perflab.stacks import backend, stack_folders
 from perflab.stacks.backend import HOST, Labels, Launch, hold_port
 from perflab.stacks.hints import with_hints
+from perflab.stacks.plan import Node
 from perflab.stacks.process_backend import ProcessInstance
 from perflab.stacks.spec import load_service
-from perflab.stacks.starting import wait_healthy
+from perflab.stacks.starting import start_all, wait_healthy
 
 NOBODYS = 1  # a port on which nothing listens
 
@@ -49,6 +50,14 @@ def test_where_a_dependency_and_its_dependent_died_the_dependency_is_named(
     assert time.monotonic() - began < 10
     with pytest.raises(ServiceFailed, match="'service': ended before it was healthy: it was"):
         wait_healthy(["service"], {"service": started["service"]}, lambda: "")
+
+
+def test_no_service_starts_after_an_interruption() -> None:
+    def start(resident: Node) -> ProcessInstance:
+        pytest.fail(f"{resident.name} is started")
+
+    with pytest.raises(RunInterrupted, match="before services started: enough"):
+        start_all([Node(name="service", service="echo")], start, {}, lambda: "enough")
 
 
 def test_an_interruption_ends_the_wait_for_healthy_services(

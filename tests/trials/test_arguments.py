@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -224,6 +225,21 @@ def test_the_latest_run_to_resume_is_one_that_has_not_finished(runs: Path) -> No
         assert api.open_run(word).run_id == finished
     with pytest.raises(RunNotFound, match=r"is unfinished \(unfinished ones: synchronous_commit\)"):
         in_notebook("sync_vs_async", resume="latest:sync_vs_async")
+
+
+def test_a_finished_run_is_shown_where_it_is_to_be_resumed(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def conducted(*_: object) -> None:
+        raise RunInterrupted("services would start")
+
+    monkeypatch.setattr(api, "conduct", conducted)
+    run_id = recorded(runs)
+    assert api.run(NAME, {"resume": run_id}).run_id == run_id
+    # A block that lost a trial is measured again.
+    shutil.rmtree(next((runs / run_id / "trials").iterdir()))
+    with pytest.raises(RunInterrupted):
+        api.run(NAME, {"resume": run_id})
 
 
 def test_what_a_projects_notebook_began_with_does_not_keep_it_from_showing_a_run(

@@ -125,6 +125,17 @@ def test_the_conductors_error_comes_back_under_its_own_class(
         conduct(order(tmp_path), lambda _: None)
 
 
+def test_an_interrupted_duel_names_the_command_that_finishes_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    failure = Failed(kind="RunInterrupted", text="the user ended it")
+    stand_in(monkeypatch, BEGUN.model_dump_json(), failure.model_dump_json(), ends=True)
+    variants = [f"{name}=url:http://127.0.0.1:{port}" for name, port in (("a", 1), ("b", 2))]
+    duel = Order(plan=plan_of("custom_service", variants=variants), runs=tmp_path)
+    with pytest.raises(RunInterrupted, match=r"'perflab duel --resume 20260102-a'"):
+        conduct(duel, lambda _: None)
+
+
 TRIAL = TrialBegun(
     number=2, of=6, block=1, blocks=3, treatment="on", label="commit <on>", left_s=80.0
 )

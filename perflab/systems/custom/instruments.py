@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import random
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +21,7 @@ from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.instruments.requests import time_columns
 from perflab.load.clients.encodings import in_order, unpacked
-from perflab.load.clients.targets import refuse_foreign
+from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.answers import answers_in
 from perflab.load.workload.mix import filled, has_placeholders
 from perflab.load.workload.request import Request
@@ -36,11 +37,13 @@ from perflab.recordings.responses import (
 )
 from perflab.stacks.asking import OPENER
 from perflab.stacks.backend import HOST
+from perflab.stacks.plan import StackPlan
 from perflab.statistics.quantiles import OF_TRIALS
 from perflab.trials.summary import cpu_per_success, memory_growth
 
 CPU, MEMORY = "service_cpu_us_per_request", "service_memory_bytes"
 SHOWN = 200
+CONNECTED_WITHIN_S = 5.0
 # Of the digest of a body: enough to tell bodies apart.
 DIGITS = 16
 
@@ -145,6 +148,20 @@ class RightAnswer(Instrument):
     variant: str
     target: str = ""
     allowed: tuple[str, ...] = ()
+
+    def check_usable(self, stack: StackPlan) -> None:  # noqa: ARG002
+        """Raise LoadError where nobody listens at the target."""
+        if not self.target:
+            return
+        refuse_foreign(self.target, self.allowed)
+        origin = split(self.target)[0]
+        try:
+            socket.create_connection((origin.host, origin.port), CONNECTED_WITHIN_S).close()
+        except OSError as error:
+            raise LoadError(
+                f"variant '{self.variant}': nobody answers at {origin.host}:{origin.port} "
+                f"({error}): start it first"
+            ) from None
 
 
 def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,7 @@ def test_two_revisions_take_turns_without_the_work_tree_and_leave_nothing_behind
     assert our_stacks() == []
     assert [path.name for path in raw.glob("perflab-*")] == []
     assert any("not committed" in warning.text for warning in run.record.warnings)
+    shutil.rmtree(next(run.path.glob("trials/b001-*")))
     assert api.run("custom_service", {"resume": run.run_id}).record.sessions[1:]
     assert run.problems == []
 
