@@ -23,7 +23,13 @@ from perflab.cli import (
     stack,
     sweep,
 )
-from perflab.errors import PerflabError, RunInterrupted, not_installed
+from perflab.errors import (
+    ParameterError,
+    PerflabError,
+    RunInterrupted,
+    TargetRefused,
+    not_installed,
+)
 from perflab.host.shortages import told
 from perflab.paths import foreign_environment
 
@@ -92,8 +98,12 @@ def _before_any_command(
     """
 
 
+# The exit statuses of errors; of all others it is 1. typer ends with 2, too, for a wrong option.
+STATUSES = {ParameterError: 2, TargetRefused: 2, RunInterrupted: 130}
+
+
 def main() -> None:
-    """Run the command line; an error for the user is printed and gives exit status 1."""
+    """Run the command line; an error for the user is printed, and gives an exit status."""
     try:
         # Children work in other folders and would find another perflab.toml, or none.
         os.environ.update(foreign_environment())
@@ -101,7 +111,7 @@ def main() -> None:
             app(prog_name="perflab")
     except PerflabError as error:
         print(f"perflab: {error}", file=sys.stderr)
-        sys.exit(130 if isinstance(error, RunInterrupted) else 1)
+        sys.exit(STATUSES.get(type(error), 1))
     except ModuleNotFoundError as error:
         if not (words := not_installed(error)):
             raise

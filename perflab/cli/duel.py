@@ -189,11 +189,11 @@ def command(
     # Late: pydantic is slow to import.
     from perflab.cli.duel_file import given
 
-    values, bounds, is_strict = given(EXPERIMENT, file, options, resume, fail_on or [])
-    strict = is_strict or strict
-    if bisect and len(values.get("variants", ())) > 2:
-        raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
     with _statuses_of_git(bisect):
+        values, bounds, is_strict = given(EXPERIMENT, file, options, resume, fail_on or [])
+        strict = is_strict or strict
+        if bisect and len(values.get("variants", ())) > 2:
+            raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
         wanted = Wanted(strict, bisect, as_json, Path(summary) if summary else None)
         _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, wanted)
 

@@ -32,7 +32,8 @@ def command(
 ) -> None:
     """Run an experiment; print what it found, and save figures and a section for a document.
 
-    Exit status: 0 measured; 1 an error; 4 no trial counts, so there is no answer; 130 interrupted.
+    Exit status: 0 measured; 1 an error; 2 an option cannot be read; 4 no trial counts, so there is
+    no answer; 130 interrupted.
 
     Example: perflab run synchronous_commit -p blocks=6 -p workers=1,4
 

@@ -50,8 +50,8 @@ def command(
     --resume finishes interrupted runs, executes the cells that have not begun, and tries failed
     cells again.
 
-    Exit status: 0 all cells are done; 1 nothing could be started; 3 some cells failed; 4 the time
-    was up before; 130 interrupted.
+    Exit status: 0 all cells are done; 1 nothing could be started; 2 an option or the file cannot be
+    read; 3 some cells failed; 4 the time was up before; 130 interrupted.
 
     Example: perflab sweep notebooks/sweeps/quick.yaml --dry-run
     """

@@ -13,7 +13,7 @@ from perflab.analysis.gates.thresholds import thresholds_of
 from perflab.analysis.results import Gate
 from perflab.cli import app
 from perflab.cli.duel_status import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
-from perflab.errors import HostBusy, PerflabError, ServiceFailed, WrongAnswer
+from perflab.errors import HostBusy, ParameterError, PerflabError, ServiceFailed, WrongAnswer
 from perflab.reports.duels import Pair, pairs_of
 from tests.golden.recordings import write_recording
 
@@ -52,6 +52,7 @@ def test_with_thresholds_these_decide(crossed: tuple[Gate, ...], status: int) ->
         (ServiceFailed("new", "died while starting"), SKIPPED),
         (WrongAnswer("new answers 500"), SKIPPED),
         (HostBusy("another measurement runs"), LAB_FAILED),
+        (ParameterError("perflab duel", ["no such option"]), LAB_FAILED),
     ],
 )
 def test_a_commit_that_cannot_run_is_skipped_and_a_fault_of_the_lab_ends_the_bisection(
@@ -63,3 +64,8 @@ def test_a_commit_that_cannot_run_is_skipped_and_a_fault_of_the_lab_ends_the_bis
     monkeypatch.setattr(api, "run", failing)
     done = CliRunner().invoke(app, ["duel", "--bisect", *VARIANTS])
     assert (done.exit_code, str(error) in done.stderr) == (status, True)
+
+
+def test_a_wrong_option_ends_the_bisection_and_makes_no_commit_bad() -> None:
+    done = CliRunner().invoke(app, ["duel", "--bisect", *VARIANTS, "--users", "0"])
+    assert (done.exit_code, "users" in done.stderr) == (LAB_FAILED, True)

@@ -95,7 +95,7 @@ def test_one_run_each_fails_no_pipeline(perflab: Type, three: Path) -> None:
 
 
 def test_a_factor_below_one_is_refused(perflab: Type, three: Path) -> None:
-    assert "10% worse" in perflab(three, "compare", "a0", "b0", "--fail-on", "0.9", code=1)
+    assert "10% worse" in perflab(three, "compare", "a0", "b0", "--fail-on", "0.9", code=2)
 
 
 @pytest.mark.promise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from perflab.cli.duel_status import STATUSES, status_of
 from perflab.paths import project_root
 from perflab.reports.duels import answer, pairs_of
 from perflab.statistics.comparison import Effect, effect_of
+from tests.cli.conftest import Tell
 from tests.reports.test_duels import CALM, finding, ratio
 
 TEN = 1 + np.linspace(-5, 5, 10) / 1000
@@ -79,6 +81,20 @@ def test_thresholds_that_too_few_blocks_could_not_cross_are_not_judged() -> None
     assert status(*limits, **slower) == 3
     slower = {**dict.fromkeys(names, six), "throughput_rps": ratio(CALM[:6] / 1.3)}
     assert status(*limits, **slower) == 4
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--fail-on", "p90>1.05"), ("--users", "0"), ("--users", "four"), ("--blocks", "many"),
+        ("--duration", "-1"), ("--design", "slice"), ("--variant", "new=gitt:."),
+    ],
+)  # fmt: skip
+def test_an_option_that_cannot_be_read_ends_with_2(
+    perflab: Tell, tmp_path: Path, option: str, value: str
+) -> None:
+    variants = ("--variant", "a=command:a {port}", "--variant", "b=command:b {port}")
+    perflab(tmp_path, "duel", *variants, option, value, code=2)
 
 
 def test_help_and_manual_have_the_same_statuses() -> None:

@@ -36,14 +36,14 @@ def test_figures_have_the_names_of_their_views_and_verify_has_a_status_of_its_ow
     table.write_text(table.read_text() + "\n")
     text, _ = perflab(runs, "export", "--verify", "doc", code=3)
     assert "2 stale" in text
-    perflab(runs, "export", "--verify", "nowhere", code=1)
+    perflab(runs, "export", "--verify", "nowhere", code=2)
 
 
 def test_what_cannot_be_is_refused_before_anything_is_written(
     perflab: Tell, runs, tmp_path
 ) -> None:
     words = ("--views", "throuput", "--format", "jpg", "--to", str(tmp_path / "x"))
-    _, errors = perflab(runs, "export", "first", "--figures", *words, code=1)
+    _, errors = perflab(runs, "export", "first", "--figures", *words, code=2)
     for message in ("did you mean 'throughput'", "there are: svg, png, pdf"):
         assert message in " ".join(errors.split())
     assert not (tmp_path / "x").exists()

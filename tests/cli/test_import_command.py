@@ -69,5 +69,5 @@ def test_a_named_tool_overrules_the_guess(perflab: Tell, tmp_path: Path) -> None
     assert "5.00% failed" in output
     _, errors = perflab(tmp_path, "import", "--tool", "oha", str(both), code=1)
     assert "it is no JSON" in errors
-    _, errors = perflab(tmp_path, "import", "--tool", "hey", str(both), code=1)
+    _, errors = perflab(tmp_path, "import", "--tool", "hey", str(both), code=2)
     assert "none of k6, locust, oha, wrk, ab" in errors

@@ -56,7 +56,7 @@ def test_the_recording_holds_every_request(server: str, tmp_path: Path) -> None:
     record = json.loads((folder / "load.json").read_text())
     assert record["workload"]["arrivals"]["users"] == 5
     assert sorted(path.name for path in folder.iterdir()) == ["load.json", "requests.parquet"]
-    _, error = load(server, "--users", "5", "-n", "9", "--out", str(folder), code=1)
+    _, error = load(server, "--users", "5", "-n", "9", "--out", str(folder), code=2)
     assert "nothing is overwritten" in error
 
 
@@ -74,7 +74,7 @@ def test_the_recording_holds_every_request(server: str, tmp_path: Path) -> None:
 def test_every_problem_is_told_at_once_before_anything_is_sent(
     perflab: Tell, tmp_path: Path, words: str, told: tuple[str, ...]
 ) -> None:
-    _, error = perflab(tmp_path, "load", *words.split(), code=1, COLUMNS="200")
+    _, error = perflab(tmp_path, "load", *words.split(), code=2, COLUMNS="200")
     assert all(text in error for text in told), error
 
 

@@ -155,7 +155,7 @@ def test_a_run_is_not_resumed_with_other_parameters(
         api.run("synchronous_commit", {"resume": run_id, "from_run": run_id})
     words = ["run", "--resume", run_id, "-p", "requests=20", "--backend", "docker"]
     monkeypatch.setattr(sys, "argv", ["perflab", *words])
-    with pytest.raises(SystemExit, match="1"):
+    with pytest.raises(SystemExit, match="2"):
         main()
     errors = capsys.readouterr().err
     assert "requests = 20 is given, the run has 60" in errors
