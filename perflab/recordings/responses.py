@@ -156,6 +156,11 @@ PROFILE = (
 COMMON = (*REQUESTS, *PHASES, *CPU, *MEMORY, *CLIENT, *FLUSH, *PROFILE)
 
 
+def is_share(response: Response) -> bool:
+    """Return whether a response is a share of a whole, from 0 to 1."""
+    return not response.unit and "share" in response.name
+
+
 def at_least_column(response: str) -> str:
     """Return the column with the lower bound of a response, for trials that have only the bound."""
     return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"
