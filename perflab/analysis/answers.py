@@ -15,6 +15,8 @@ from perflab.analysis.effect_words import (
     bound_words,
     change,
     difference_words,
+    effect_text,
+    published_size,
     ratio_words,
     refused_words,
 )
@@ -24,7 +26,6 @@ from perflab.analysis.noise import doubt
 from perflab.analysis.results import AgainstStudy
 from perflab.analysis.zones import claims_size, is_published
 from perflab.recordings import Run
-from perflab.statistics.in_words import number
 
 YES, NO, OPPOSITE = "yes", "no", "no, the other way"
 NOT_DECIDED = AgainstStudy.NOT_DECIDED.value
@@ -173,11 +174,11 @@ def _effect_words(finding: Finding) -> str:
     if effect is None:
         return finding.absent.partition("; ")[0] or finding.verdict.reason
     if finding.limit:
-        words = f"{difference_words(effect, '').removeprefix('+')} (the rule: {finding.limit})"
+        words = f"{effect_text(finding)} (the rule: {finding.limit})"
     elif contrast.scale == "ratio":
         words = ratio_words(effect)
     else:
-        words = difference_words(effect, finding.response.unit)
+        words = difference_words(effect, finding.response)
     return f"{words} {subject}".rstrip()
 
 
@@ -193,6 +194,4 @@ def _size(finding: Finding) -> str:
     if contrast.published_ratio is not None:
         size, bound = contrast.published_ratio, contrast.published_bound
         return bound_words(bound, size) if bound else change(size)
-    if contrast.published_difference is not None:
-        return f"{number(contrast.published_difference)} {finding.response.unit}".rstrip()
-    return ""
+    return published_size(finding)

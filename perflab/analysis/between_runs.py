@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.effect_words import unit_of_difference
 from perflab.analysis.noise import doubt
 from perflab.analysis.results import Compared
 from perflab.analysis.typical_values import measured_responses
@@ -190,11 +191,12 @@ def _row(
     if is_ratio:
         a, b = ([np.log(of_run) for of_run in side] for side in (a, b))
     *numbers, p = compared_within(a, b)
-    effect, low, high = np.exp(numbers) if is_ratio else numbers
+    factor, unit = (1.0, response.unit) if is_ratio else unit_of_difference(response)
+    effect, low, high = np.exp(numbers) if is_ratio else factor * np.asarray(numbers)
     worse_by = 1 / effect if response.better == "more" else effect
     if not is_ratio:
         worse_by = math.inf if (effect > 0) == (response.better == "less") else 0.0
-    what = (name, response.name, "ratio" if is_ratio else "difference", response.unit)
+    what = (name, response.name, "ratio" if is_ratio else "difference", unit)
     failed = _failed(first, second)
     values = (*what, effect, low, high, *counts, p, worse_by, failed)
     return dict(zip(COLUMNS, values, strict=True))

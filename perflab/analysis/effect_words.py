@@ -1,17 +1,91 @@
-"""Effects in words: ``+15% [11, 30]``, ``3.4x [2.9, 4]``, ``at least 12% less``."""
+"""Effects in words: ``+15% [11, 30]``, ``3.4x [2.9, 4]``, ``at least 12% less``.
+
+In tables and figures a ratio is told as it is, ``1.15 [1.11, 1.30]``, by :func:`effect_text`.
+"""
 
 from __future__ import annotations
 
 import math
 
 from perflab.analysis.evaluation import Finding
+from perflab.recordings import Response
+from perflab.recordings.responses import is_share
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import number, to_safe_side
+from perflab.statistics.in_words import (
+    MISSING,
+    at_least,
+    at_most,
+    missing,
+    number,
+    signed,
+    to_safe_side,
+)
 
 ONLY_A_BOUND = "only a bound is known, without a value yet"
 # From this ratio on an effect is told in times, below it in percent.
 # An interval that reaches so far is told in times, too: a thousand percent says nothing.
 IN_TIMES, ENDS_IN_TIMES = 2.0, 5.0
+# The scale of a share that a rule judges by itself, with nothing to compare it with.
+SHARE = "share"
+PERCENT = 100.0
+NO_INTERVAL = " (no interval)"
+
+
+def effect_text(finding: Finding) -> str:
+    """Return an effect with its interval, or as the bound that it is: ``<= 0.21``.
+
+    ``1.58 [1.49, 1.70]`` is a ratio, ``+0.268 cores [0.241, 0.290]`` a difference, and
+    ``64.0% [60.1, 70.2]`` a share that a rule judges.
+    """
+    effect = finding.effect
+    if effect is None:
+        return MISSING
+    scale, factor, unit = scale_of(finding), 1.0, ""
+    if scale == "difference":
+        factor, unit = unit_of_difference(finding.response)
+    if effect.bound:
+        bound = at_most if effect.bound == "at most" else at_least
+        text = f"{bound(factor * effect.limit)} {unit}".rstrip()
+        return text + NO_INTERVAL * math.isnan(effect.confidence)
+    value, low, high = (factor * end for end in (effect.estimate, effect.low, effect.high))
+    return interval_words(value, low, high, scale, unit)
+
+
+def scale_of(finding: Finding) -> str:
+    """Return whether an effect is a ratio, a difference, or a share that a rule judges."""
+    is_judged_alone = bool(finding.limit) and is_share(finding.response)
+    return SHARE if is_judged_alone else finding.contrast.scale
+
+
+def interval_words(value: float, low: float, high: float, scale: str, unit: str = "") -> str:
+    """Return a value of a scale with its interval, in three digits."""
+    if missing(value):
+        return MISSING
+    if scale == SHARE:
+        value, low, high, unit = PERCENT * value, PERCENT * low, PERCENT * high, "%"
+    first = signed(value) if scale == "difference" else number(value)
+    told = f"{first}{'' if unit == '%' else ' '}{unit}".rstrip()
+    return told + (f" [{number(low)}, {number(high)}]" if math.isfinite(low) else NO_INTERVAL)
+
+
+def unit_of_difference(response: Response) -> tuple[float, str]:
+    """Return what differences of a response are multiplied with, and their unit."""
+    return (PERCENT, "points") if is_share(response) else (1.0, response.unit)
+
+
+def published_size(finding: Finding) -> str:
+    """Return the published ratio, difference or share, with its unit; or nothing."""
+    contrast = finding.contrast
+    if contrast.scale == "ratio":
+        ratio = contrast.published_ratio
+        return "" if ratio is None else number(ratio)
+    size = contrast.published_difference
+    if size is None:
+        return ""
+    if scale_of(finding) == SHARE:
+        return f"{number(PERCENT * size)}%"
+    factor, unit = unit_of_difference(finding.response)
+    return f"{number(factor * size)} {unit}".rstrip()
 
 
 def refused_words(finding: Finding) -> str:
@@ -28,7 +102,7 @@ def refused_words(finding: Finding) -> str:
     words = (
         ratio_words(refused.effect)
         if is_ratio
-        else difference_words(refused.effect, finding.response.unit)
+        else difference_words(refused.effect, finding.response)
     )
     but = f" ({refused.without} have none)" if refused.without else ""
     return f"{refused.text}; with their values{but} {words}"
@@ -69,14 +143,13 @@ def percent(value: float, sign: str = "") -> str:
     return f"{value:{sign}.0f}" if abs(value) >= 9.95 else f"{value:{sign}.1f}"
 
 
-def difference_words(effect: Effect, unit: str) -> str:
-    """Return a difference with its interval and unit."""
+def difference_words(effect: Effect, response: Response) -> str:
+    """Return a difference of a response with its interval and unit: of shares in points."""
     if effect.bound and not math.isfinite(effect.limit):
         return ONLY_A_BOUND
+    factor, unit = unit_of_difference(response)
     if effect.bound:
-        limit = number(to_safe_side(effect.limit, effect.bound))
+        limit = number(to_safe_side(factor * effect.limit, effect.bound))
         return f"{effect.bound} {limit} {unit}".rstrip()
-    sign = "+" if effect.estimate > 0 else ""
-    interval = f" [{number(effect.low)}, {number(effect.high)}]"
-    known = interval if math.isfinite(effect.low) else ""
-    return f"{sign}{number(effect.estimate)} {unit}".rstrip() + known
+    value, low, high = (factor * end for end in (effect.estimate, effect.low, effect.high))
+    return interval_words(value, low, high, "difference", unit)

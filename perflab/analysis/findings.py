@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perflab.analysis.decision import Kind
-from perflab.analysis.effect_words import refused_words
+from perflab.analysis.effect_words import (
+    NO_INTERVAL,
+    effect_text,
+    published_size,
+    refused_words,
+)
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.results import OPEN, AgainstStudy, Compared, Result, Verdict
 from perflab.analysis.zones import claims_size, is_published
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import at_least, at_most, capitalized, counted, number
+from perflab.statistics.in_words import capitalized, counted, number
 
 # The result of one part of a claim is that of the claim, the first of these before the others.
 OF_ONE_PART: tuple[Result, ...] = (
@@ -72,13 +77,12 @@ def achieved(confidence: float) -> str:
     return f"{confidence:.1%}"
 
 
-def published_text(contrast: Contrast) -> str:
+def published_text(finding: Finding) -> str:
     """Return the published effect: a ratio or difference, a direction, or an empty string."""
-    is_difference = contrast.scale == "difference"
-    size = contrast.published_difference if is_difference else contrast.published_ratio
-    if size is not None:
-        return " ".join(filter(None, [contrast.published_bound, number(size)]))
-    nothing = 0 if is_difference else 1
+    contrast = finding.contrast
+    if size := published_size(finding):
+        return " ".join(filter(None, [contrast.published_bound, size]))
+    nothing = 0 if contrast.scale == "difference" else 1
     words = {
         "greater": f"greater than {nothing}",
         "smaller": f"smaller than {nothing}",
@@ -124,27 +128,20 @@ def _remarks(finding: Finding) -> list[str]:
 
 def _measured(finding: Finding, effect: Effect) -> str:
     contrast, blocks = finding.contrast, effect.n_words
-    published = published_text(contrast)
+    published = published_text(finding)
     beside = f", published {published}" if published else ""
     words = f"Measured {contrast.scale} of {finding.response.title}"
     level = f"95% interval, achieved {achieved(effect.confidence)}"
     known = f"{level}; {blocks}, {_p(finding, effect)}){beside}"
+    words = f"{words} {effect_text(finding).removesuffix(NO_INTERVAL)}"
     if effect.bound:
-        words = f"{words} {bound_text(effect)} (only a bound is known"
+        words = f"{words} (only a bound is known"
         if not math.isfinite(effect.confidence):
             return f"{words}, {blocks}){beside}"
         return f"{words}, the end of its {known}"
-    words = f"{words} {number(effect.estimate)}"
     if not math.isfinite(effect.low):
         return f"{words} (no interval, {blocks}){beside}"
-    return f"{words} [{number(effect.low)}, {number(effect.high)}] ({known}"
-
-
-def bound_text(effect: Effect) -> str:
-    """Return the bound of an effect, ``<= 0.21``; empty for an effect with an estimate."""
-    if not effect.bound:
-        return ""
-    return at_most(effect.limit) if effect.bound == "at most" else at_least(effect.limit)
+    return f"{words} ({known}"
 
 
 def _p(finding: Finding, effect: Effect) -> str:

@@ -84,23 +84,6 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def mean_responses(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean response time per treatment, the sum of the parts of :func:`decompose`.
-
-    Columns: treatment, mean_ms, low_ms, high_ms (95% t interval over trials), trials.
-    """
-    good = _of_band(requests, "all")
-    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
-    of_trials = response_ms.groupby([good["treatment"], good["trial_id"]], sort=False).mean()
-    return pd.DataFrame(
-        [
-            {"treatment": name, "mean_ms": means.mean(), **_ends(means), "trials": len(means)}
-            for name, means in of_trials.groupby(level=0, sort=False)
-        ],
-        columns=["treatment", "mean_ms", "low_ms", "high_ms", "trials"],
-    )
-
-
 def _ends(of_trials: pd.Series[float]) -> dict[str, float]:
     low, high = t_interval(of_trials.to_numpy(float))
     return {"low_ms": low, "high_ms": high}

@@ -185,6 +185,11 @@ def split_request(response: str) -> tuple[str, str]:
     return (match[2], match[1]) if match else (response, "")
 
 
+def is_share(response: Response) -> bool:
+    """Return whether a response is a share of a whole, from 0 to 1."""
+    return not response.unit and "share" in response.name
+
+
 def at_least_column(response: str) -> str:
     """Return the column with the lower bound of a response, for trials that have only the bound."""
     return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,20 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.findings import bound_text
-from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import MISSING, at_least, missing, number, visible
 
 
-def ratio(value: Any) -> str:
-    """Return a ratio with two decimals, more where it is small: ``1.58``, ``0.0312``."""
-    if missing(value):
-        return MISSING
-    return f"{float(value):.2f}" if abs(float(value)) >= 0.1 else number(value)
-
-
-def estimate(value: Any, low: Any, high: Any, form: Callable[[Any], str] = ratio) -> str:
-    """Return a ratio with its interval: ``1.58 [1.49, 1.70]``."""
+def estimate(value: Any, low: Any, high: Any, form: Callable[[Any], str] = number) -> str:
+    """Return a value with its interval: ``1.58 [1.49, 1.70]``."""
     if missing(value):
         return MISSING
     if missing(low) or missing(high):
@@ -36,16 +26,7 @@ def measured(value: Any, low: Any, high: Any) -> str:
     if missing(value) and missing(high) and not missing(low):
         # Requests were cut off, so only a lower bound is known.
         return at_least(low)
-    return estimate(value, low, high, number)
-
-
-def effect_text(effect: Effect | None) -> str:
-    """Return an effect with its interval, or as the bound that it is: ``<= 0.21``."""
-    if effect is None:
-        return MISSING
-    if not effect.bound:
-        return estimate(effect.estimate, effect.low, effect.high)
-    return bound_text(effect) + ("" if math.isfinite(effect.confidence) else " (no interval)")
+    return estimate(value, low, high)
 
 
 def p_value(value: Any) -> str:

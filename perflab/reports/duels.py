@@ -12,9 +12,15 @@ from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.doubts.unseen_answers import unseen_answers
-from perflab.analysis.effect_words import IN_TIMES, percent, ratio_words, refused_words
+from perflab.analysis.effect_words import (
+    IN_TIMES,
+    effect_text,
+    percent,
+    ratio_words,
+    refused_words,
+)
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.findings import bound_text, client_words
+from perflab.analysis.findings import client_words
 from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
 from perflab.analysis.gates.gate_blocks import fewest_blocks
 from perflab.analysis.gates.not_compared import is_compared, why_not
@@ -26,9 +32,8 @@ from perflab.analysis.validity import listed_reasons, why_unmeasured
 from perflab.recordings import Run
 from perflab.recordings.responses import split_request
 from perflab.reports import failures
-from perflab.reports.cells import effect_text, estimate
 from perflab.statistics.comparison import SMALLEST_N, USUAL_P
-from perflab.statistics.in_words import MISSING, at_least, counted, missing, number, signed
+from perflab.statistics.in_words import MISSING, at_least, counted, missing, number
 
 CPU, MEMORY, FAILURES = NAMES["cpu"], NAMES["memory"], NAMES["failures"]
 NAME_OF = {response: name for name, response in NAMES.items()}
@@ -235,7 +240,7 @@ def _listed(texts: Sequence[str]) -> str:
 def _effect_words(finding: Finding) -> str:
     effect = finding.effect
     assert effect is not None
-    words = bound_text(effect) if effect.bound else ratio_words(effect)
+    words = effect_text(finding) if effect.bound else ratio_words(effect)
     return f"{words} in {effect.n_words}" if finding.decision is None else words
 
 
@@ -296,7 +301,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
                     "response": f"{name_of(response)}, {unit}",
                     pair.old: old,
                     "variant's" if len(pairs) > 1 else pair.new: new,
-                    "ratio [95%]": _ratio(finding),
+                    "ratio [95%]": effect_text(finding),
                     "n": finding.effect.n_text if finding.effect else "0",
                     "verdict": ": ".join([str(finding.verdict), *_gate_of(pair, response)]),
                 }
@@ -320,14 +325,6 @@ def _value(trials: pd.DataFrame, finding: Finding, factor: float) -> str:
     if missing(value) and not missing(low):
         return at_least(low * factor)
     return number(value * factor)
-
-
-def _ratio(finding: Finding) -> str:
-    effect = finding.effect
-    if effect is None or finding.contrast.scale == "ratio":
-        return effect_text(effect)
-    middle, low, high = (PERCENT * end for end in (effect.estimate, effect.low, effect.high))
-    return f"{estimate(middle, low, high, signed)} points"
 
 
 def _gate_of(pair: Pair, response: str) -> list[str]:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from perflab.analysis.answers import YES, Answer, answers_to_claims
 from perflab.analysis.decision import FRESH_RUN, PEEKING_NOTE
+from perflab.analysis.effect_words import effect_text, published_size
 from perflab.analysis.evaluation import Finding, not_asked
 from perflab.analysis.findings import (
     JointClaim,
@@ -32,7 +33,7 @@ from perflab.analysis.findings import (
 from perflab.analysis.typical_values import measured_responses, summary_table
 from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.cells import count, effect_text, measured, p_value
+from perflab.reports.cells import count, measured, p_value
 from perflab.reports.duels import are_variants, variant_sentences
 from perflab.reports.rules import claims_by_rule
 from perflab.statistics.in_words import MISSING, capitalized, counted, missing, number
@@ -80,8 +81,8 @@ def _finding_row(finding: Finding) -> dict[str, str]:
     return {
         "claim": contrast.claim,
         "response": f"{response}, difference" if contrast.scale == "difference" else response,
-        "published": published_text(contrast) or MISSING,
-        "measured [95%]": effect_text(effect),
+        "published": published_text(finding) or MISSING,
+        "measured [95%]": effect_text(finding),
         "achieved": achieved(effect.confidence) if effect and known else MISSING,
         "n": effect.n_text if effect else "0",
         "p": p_value(effect.p_value if effect else math.nan),
@@ -168,12 +169,9 @@ def _claim_text(claim: JointClaim) -> str:
 
 def _published(finding: Finding) -> str:
     """Return the published size (or that there is none) and the limit of the rule."""
-    contrast = finding.contrast
-    ratio, difference = contrast.published_ratio, contrast.published_difference
-    sizes = [number(size) for size in (ratio, difference) if size is not None]
     if finding.limit:
-        return "; ".join([*(sizes or [IN_WORDS]), f"the rule: {finding.limit}"])
-    return published_text(contrast) or MISSING
+        return f"{published_size(finding) or IN_WORDS}; the rule: {finding.limit}"
+    return published_text(finding) or MISSING
 
 
 def _judged_sentence(claim: JointClaim) -> str:
@@ -191,7 +189,7 @@ def _judged_sentence(claim: JointClaim) -> str:
 
 def _measured(finding: Finding) -> str:
     title, effect = finding.response.title, finding.effect
-    numbers = f"{effect_text(effect)} (95% interval, n = {effect.n_text if effect else 0})"
+    numbers = f"{effect_text(finding)} (95% interval, n = {effect.n_text if effect else 0})"
     return f"{capitalized(title)}: {numbers}, published {_published(finding)}"
 
 

@@ -16,6 +16,7 @@ from perflab.analysis.between_runs import (
     WORSE,
     RunComparison,
 )
+from perflab.analysis.effect_words import interval_words
 from perflab.analysis.evaluation import Finding, not_asked
 from perflab.analysis.results import AgainstStudy, Compared
 from perflab.recordings import Run
@@ -30,7 +31,7 @@ from perflab.reports.findings import (
     reading_notes,
 )
 from perflab.reports.methods import first_said
-from perflab.statistics.in_words import MISSING, counted, signed
+from perflab.statistics.in_words import MISSING, counted
 
 RIGHT = frozenset({"n", "p", "trials"})
 # Up to so many treatments stand side by side; more stand one below the other.
@@ -190,7 +191,8 @@ def _effect_of_row(row: Mapping[Any, Any]) -> str:
     ends = (row["effect"], row["low"], row["high"])
     if row["scale"] == "ratio":
         return estimate(*ends)
-    return f"B - A: {estimate(*ends, signed)} {row['unit']}".rstrip() + " (no ratio: a value is 0)"
+    difference = interval_words(*ends, "difference", row["unit"])
+    return f"B - A: {difference} (no ratio: a value is 0)"
 
 
 def shown_table(table: pd.DataFrame) -> Shown:

@@ -118,7 +118,7 @@ def test_one_block_has_no_interval_and_that_of_few_blocks_leaves_the_picture(tmp
     figure = effect(write_run(tmp_path / "one", requests=40, blocks=1))
     (axes,) = figure.axes
     assert [len(drawn(axes, gid)) for gid in ("blocks", "estimate", "interval")] == [1, 0, 0]
-    assert "n too small for an interval" in one_line(figure)
+    assert "(no interval)" in one_line(figure)
     (axes,) = effect(write_run(tmp_path / "two", requests=40, blocks=2, noise=0.3)).axes
     (bar,) = drawn(axes, "interval")
     _, high = axes.get_xlim()

@@ -28,7 +28,7 @@ def _row(finding: Finding) -> dict[str, Any]:
     return {
         "claim": contrast.claim,
         "response": f"{contrast.response}{difference}",
-        "published": published_text(contrast),
+        "published": published_text(finding),
         "measured": effect.estimate if effect else math.nan,
         "95% low": _end(effect, "at most"),
         "95% high": _end(effect, "at least"),

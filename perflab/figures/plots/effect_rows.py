@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from perflab.analysis.effect_words import interval_words
 from perflab.figures import theme
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, Line, lines_of
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, text_width_in
 from perflab.figures.view import draw_interval
-from perflab.statistics.in_words import at_least, at_most, counted, number
+from perflab.statistics.in_words import at_least, at_most, counted
 
 LEFT_IN, RIGHT_IN = 2.45, 1.72
 SIZE_PT, SMALL_PT = 8.0, 7.0
@@ -25,7 +26,6 @@ LEAST_IN = 0.62
 BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
 POINT, MEASURED, CLAIMED = PALETTE[7], INK, theme.PUBLISHED
 GAP_IN = 0.09
-SHARE = "share"
 # The axis shows at least this ratio on both sides of 1.
 LEAST = 1.1
 # An interval may reach this share of the other values' range beyond them; few blocks span decades.
@@ -106,7 +106,7 @@ def row(claim: Claim) -> Row:
     right = lines_of(claim.verdict, right_in, SIZE_PT, INK, "bold")
     if claim.of_blocks:
         right += [
-            *lines_of(_measured(claim), right_in, SIZE_PT, INK),
+            *lines_of(measured(claim), right_in, SIZE_PT, INK),
             *lines_of(_blocks(claim), right_in, SMALL_PT, MUTED),
         ]
     for words in dict.fromkeys(filter(None, (claim.reason, claim.absent))):
@@ -114,14 +114,13 @@ def row(claim: Claim) -> Row:
     return Row(claim, tuple(left), tuple(right))
 
 
-def _measured(claim: Claim) -> str:
+def measured(claim: Claim) -> str:
+    """Return the estimate with its interval, or the bound, as tables have it."""
     bound = bound_of(claim)
     if math.isfinite(bound):
-        return at_most(bound) if math.isfinite(claim.high) else at_least(bound)
-    shown: Callable[[float], str] = "{:.0%}".format if claim.scale == SHARE else number
-    if not math.isfinite(claim.low):
-        return f"{shown(claim.measured)}, n too small for an interval"
-    return f"{shown(claim.measured)} [{shown(claim.low)}, {shown(claim.high)}]"
+        told = at_most(bound) if math.isfinite(claim.high) else at_least(bound)
+        return f"{told} {claim.unit}".rstrip()
+    return interval_words(claim.measured, claim.low, claim.high, claim.scale, claim.unit)
 
 
 def _blocks(claim: Claim) -> str:

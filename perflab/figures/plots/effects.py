@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from perflab.analysis.effect_words import SHARE, scale_of, unit_of_difference
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.findings import published_text
 from perflab.analysis.results import OPEN
@@ -34,7 +35,6 @@ from perflab.figures.plots.effect_rows import (
     PAD_IN,
     PLOT_IN,
     PLOT_LEFT_IN,
-    SHARE,
     Claim,
     Row,
     limits,
@@ -65,18 +65,21 @@ def effect_row(finding: Finding) -> dict[str, object]:
     """Return the row of a claim, but for its limit."""
     contrast, verdict, effect = finding.contrast, finding.verdict, finding.effect
     value = _published_value(contrast)
+    factor, unit = 1.0, ""
+    if scale_of(finding) == "difference":
+        factor, unit = unit_of_difference(finding.response)
     return {
         "claim": contrast.claim,
         "name": contrast.name,
-        "scale": contrast.scale,
+        "scale": scale_of(finding),
         "quantity": finding.response.noun or finding.response.title,
-        "unit": finding.response.unit if contrast.scale == "difference" else "",
-        "published": published_text(contrast),
-        "published_value": math.nan if value is None else value,
-        "measured": effect.estimate if effect else math.nan,
-        "low": effect.low if effect else math.nan,
-        "high": effect.high if effect else math.nan,
-        "of_blocks": " ".join(f"{value:.6g}" for value in _of_blocks(finding)),
+        "unit": unit,
+        "published": published_text(finding),
+        "published_value": math.nan if value is None else factor * value,
+        "measured": factor * effect.estimate if effect else math.nan,
+        "low": factor * effect.low if effect else math.nan,
+        "high": factor * effect.high if effect else math.nan,
+        "of_blocks": " ".join(f"{factor * value:.6g}" for value in _of_blocks(finding)),
         "left_out": finding.left_out,
         "verdict": str(verdict),
         "reason": verdict.reason if is_published(contrast) or verdict.result in OPEN else "",

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.time_parts import decompose, mean_responses, part_words
+from perflab.analysis.time_parts import decompose, part_words
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
     Axis,
@@ -17,7 +17,7 @@ from perflab.figures.charts import (
     RowChart,
     Stack,
 )
-from perflab.figures.origin import Page, in_words
+from perflab.figures.origin import Page, in_words, typical_rows
 from perflab.figures.theme import looks_of
 from perflab.figures.view import PUBLISHED, View, nothing_published
 from perflab.figures.view import Published as PublishedValues
@@ -40,6 +40,7 @@ OF_PHASES = (
 BREAKDOWN_TITLE = "where the time goes, mean parts of a response time"
 WHOLE = "whole response"
 BREAKDOWN_COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
+OF_WHOLE = {"value": "mean_ms", "low": "low_ms", "high": "high_ms", "n": "trials"}
 REST = "unaccounted app"
 BAR = 0.62
 
@@ -47,12 +48,15 @@ BAR = 0.62
 def time_breakdown_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form).
 
-    After the parts comes the whole response time, with its 95% t interval over trials, low_ms to
-    high_ms, and their number; then the published response time, if there is one, with the load as
-    ``state``.
+    The parts add up to the whole.
+
+    After the parts comes the whole response time as summaries have it, with its 95% interval over
+    trials, low_ms to high_ms, and their number; then the published response time, if there is one,
+    with the load as ``state``.
     """
     requests = run.requests()
-    parts, whole = decompose(requests), mean_responses(requests).assign(part=WHOLE)
+    whole = typical_rows(run, "mean_ms").rename(columns=OF_WHOLE).assign(part=WHOLE)
+    parts = of_whole(decompose(requests), whole)
     order = [*_order(parts["part"]), WHOLE, PUBLISHED]
     columns = {"value": "mean_ms", "load": "state"}
     absolutes = published(run, "mean_ms").rename(columns=columns).assign(part=PUBLISHED)
@@ -63,6 +67,18 @@ def time_breakdown_table(run: Run, published: PublishedValues = nothing_publishe
     return joined.sort_values(
         ["treatment", "part"], key=lambda names: names.map(sorted_as[str(names.name)].index)
     ).reindex(columns=BREAKDOWN_COLUMNS)
+
+
+def of_whole(parts: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+    """Return mean parts so that they add up to the whole that summaries have, where they have one.
+
+    Parts have a mean of their own for each, and means of trials with long tails lie far from what
+    is typical of the trials: the figure would show two response times of one treatment.
+    """
+    typical = parts["treatment"].map(whole.set_index("treatment")["mean_ms"])
+    sums = parts.groupby("treatment")["mean_ms"].transform("sum")
+    scaled = parts["mean_ms"] * typical / sums
+    return parts.assign(mean_ms=scaled.fillna(parts["mean_ms"]))
 
 
 def _order(names: Iterable[str]) -> list[str]:
@@ -85,7 +101,7 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     chart = RowChart(
         BREAKDOWN_TITLE,
         "Valid trials, successful responses. Phases from the service's Server-Timing; grey: seen"
-        " from outside. In numbers: mean response time with its 95% interval over trials (t), drawn"
+        " from outside. In numbers: mean response time with its 95% interval over trials, drawn"
         " where it lies (an arrow: it goes on).",
         layers=(
             Stack(colors, labels={part: part_words(part) for part in colors},
@@ -126,7 +142,7 @@ def _colors(drawn: pd.DataFrame) -> dict[str, str]:
 
 
 def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
-    names = {"mean_ms": "value", "low_ms": "low", "high_ms": "high", "trials": "n"}
+    names = {ours: theirs for theirs, ours in OF_WHOLE.items()}
     totals = table[table["part"] == WHOLE].rename(columns=names).to_dict("records")
     return {total["treatment"]: in_words(total, "ms") for total in totals}
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perflab import systems
+from perflab.analysis.effect_words import effect_text
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.results import AgainstStudy
@@ -26,7 +27,6 @@ from perflab.recordings import (
     reference_runs,
     select,
 )
-from perflab.reports.cells import effect_text
 from perflab.reports.ledger.rows import Answered, Row, RowAnswer, mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
 from perflab.reports.rules import claims_by_rule, rules_of
@@ -225,7 +225,7 @@ class AnsweringRun:
     def _entry(self, row: Row, findings: Sequence[Finding], outcome: str, why: str) -> Entry:
         if outcome == NOT_TESTABLE and not any(finding.effect for finding in findings):
             return Entry(row, outcome, why)
-        measured = [effect_text(finding.effect) for finding in findings]
+        measured = [effect_text(finding) for finding in findings]
         if len(findings) > 1:
             names = [finding.contrast.name.rpartition(", ")[2] for finding in findings]
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]

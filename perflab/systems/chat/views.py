@@ -9,6 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from perflab.analysis.effect_words import effect_text
+from perflab.analysis.evaluation import evaluate
 from perflab.figures import EFFECT, PROFILE
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Plane, Planes, Points, Rules
@@ -17,9 +19,8 @@ from perflab.figures.origin import Page
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, Look
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import capitalized, number
 from perflab.statistics.knees import knee
-from perflab.statistics.quantiles import t_interval
 from perflab.systems.chat.codec_costs import CODEC_COST
 from perflab.systems.chat.ladder import LADDER, PINGED, targets_ms
 from perflab.systems.chat.rungs import COSTLY, FREE
@@ -188,6 +189,7 @@ DELIVERY_VOLUME = View(
 
 LOGIN_TITLE = "two bands: CPU with logins under way, and without"
 AGAINST = {"users": "connected users", "messages_per_s": "messages delivered per second"}
+JOIN_CPU = "join_cpu_share_"
 LOGIN_COLUMNS = ["band", *AGAINST, "cpu_percent", "words"]
 LOGIN_LOOKS = {
     "joining, costly logins": Look(PALETTE[1], "^", "joining, costly logins"),
@@ -197,26 +199,18 @@ LOGIN_LOOKS = {
 }
 
 
-def bands(seconds: pd.DataFrame, upper: str, lower: str) -> str:
-    """Say how many points of CPU one treatment has above another while users join.
-
-    Within a block, windows are matched by the number of users; their mean difference is the
-    block's. The interval is Student's t over blocks.
-    """
-    joining = seconds[seconds["joining"].astype(bool)]
-    means = joining.pivot_table(values="cpu", index=["block", "users"], columns="treatment")
-    both = means.reindex(columns=[upper, lower]).dropna()
-    points = (100 * (both[upper] - both[lower])).groupby("block").mean().to_numpy(float)
-    if not len(points):
-        return "no block holds both treatments with users joining"
-    low, high = t_interval(points)
-    interval = "(no interval)" if math.isnan(low) else f"[{low:.0f}, {high:.0f}]"
-    blocks = counted(len(points), "block")
-    return f"{points.mean():.0f} {interval} points of CPU more while users join (n = {blocks})"
+def cost_of_logins(run: Run) -> str:
+    """Say how much more CPU costly logins take while users join, by the claim about it."""
+    claims = (each for each in evaluate(run) if each.contrast.response.startswith(JOIN_CPU))
+    finding = next(claims, None)
+    if finding is None or finding.effect is None:
+        return "costly logins have nothing to compare with while users join"
+    words = f"{effect_text(finding)} of CPU (n = {finding.effect.n_words})"
+    return f"while users join, costly logins take {words}"
 
 
 def login_bands_table(run: Run) -> pd.DataFrame:
-    """Return the windows with a CPU share by band, after a row that states the bands' distance."""
+    """Return the windows with a CPU share by band, after a row that states the cost of logins."""
     seconds = windows(run)
     shown = seconds[["treatment", "joining", *AGAINST, "cpu"]].dropna()
     if shown.empty:
@@ -225,7 +219,7 @@ def login_bands_table(run: Run) -> pd.DataFrame:
     logins = shown["treatment"].map({costly: "costly logins", free: "free logins"})
     joining = np.where(shown["joining"], "joining, ", "all joined, ")
     rows = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
-    sentence = pd.DataFrame([{"words": bands(seconds, costly, free)}])
+    sentence = pd.DataFrame([{"words": cost_of_logins(run)}])
     return pd.concat([sentence, rows], ignore_index=True)[LOGIN_COLUMNS]
 
 
@@ -241,8 +235,8 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     axes = {name: Axis(words, ends=(0, None), whole=True) for name, words in AGAINST.items()}
     chart = Planes(
         LOGIN_TITLE,
-        "Every point is a second of a valid trial. At the same number of users, costly logins take"
-        f" {''.join(table['words'])}; published: about {published:g} points.",
+        f"Every point is a second of a valid trial. {capitalized(''.join(table['words']))};"
+        f" published: about {published:g} points, {number(published / 100)} cores.",
         layers=(Points((), "band", LOGIN_LOOKS, how={"s": 10, "alpha": 0.7}),),
         planes={name: Plane(x, cpu) for name, x in axes.items()},
         panel="against",

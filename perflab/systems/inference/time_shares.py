@@ -110,7 +110,7 @@ class Share:
             verdict,
             blocks=tuple(int(block) for block in values.index),
             left_out=len(by_block) - len(values),
-            limit=f"{contrast.published_direction} than {self.limit:g}",
+            limit=f"{contrast.published_direction} than {as_share(self.limit)}",
         )
 
 

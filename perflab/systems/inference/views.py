@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.effect_words import published_size
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.results import AgainstStudy
 from perflab.figures import (
@@ -25,7 +26,6 @@ from perflab.figures import (
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, Rules
 from perflab.figures.origin import Page
-from perflab.figures.plots.effect_rows import SHARE
 from perflab.figures.plots.effects import draw_effects, effect_row
 from perflab.figures.theme import INK, PALETTE, Look, appearance
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
@@ -71,15 +71,13 @@ def _is_seen(finding: Finding) -> bool:
 
 
 def _row(share: Share, finding: Finding) -> dict[str, object]:
-    published, verdict = finding.contrast.published_difference, finding.verdict
+    verdict = finding.verdict
     return {
         **effect_row(finding),
         "claim": f"{share.name}: {share.claim}",
         "name": f"{share.what}; the rule: {'above' if share.above else 'below'} {share.limit:.0%}",
-        "scale": SHARE,
         "quantity": "share of time",
-        "unit": "",
-        "published": "" if published is None else f"{published:.0%}",
+        "published": published_size(finding),
         # The interval shows the rest, but not why a claim cannot be judged.
         "reason": "" if _is_seen(finding) else verdict.reason,
         "limit": share.limit,

@@ -62,7 +62,7 @@ def judged_claims(run: Run) -> Mapping[str, JointClaim]:
         effect if math.isfinite(distances.share) else None,
         verdict,
         noise=noise_flags(run),
-        limit=f"at most {MOST_BEYOND:g}",
+        limit=f"at most {as_share(MOST_BEYOND)}",
     )
     treatments = run.record.treatments
     names = [item.name for item in treatments if item.levels.get(FILES, ENOUGH) != ENOUGH]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from perflab.analysis.effect_words import effect_text
+from perflab.analysis.evaluation import evaluate
 from perflab.figures.origin import page_of
 from perflab.figures.view import draw_table, reread
 from perflab.recordings import Run, TreatmentRecord
-from perflab.systems.chat.views import DELIVERY_CPU, bands
-from perflab.systems.chat.windows import STREAM_TIMELINE, windows
+from perflab.systems.chat.views import DELIVERY_CPU, LOGIN_BANDS
+from perflab.systems.chat.windows import STREAM_TIMELINE
 from tests.figures.shown import check_texts, one_line, picture, pictures
 
 BEGIN, END = ["effect", "ladder"], ["delivery_cpu", "stream_timeline"]
@@ -66,8 +68,7 @@ def test_treatments_that_are_not_shown_are_counted(streams, view, more: int, wor
     assert ("Shown: the first" in text) == bool(words)
 
 
-def test_the_bands_are_as_far_apart_as_planted(streams: Run) -> None:
-    seconds = windows(streams)
-    sentence = bands(seconds, "rung=costly_logins", "rung=free_logins")
-    assert int(sentence.partition(" ")[0]) == pytest.approx(60, abs=3)
-    assert bands(seconds.iloc[:0], "a", "b").startswith("no block holds both")
+def test_the_figure_of_logins_tells_their_cost_as_the_claim_does(streams: Run) -> None:
+    (sentence,) = LOGIN_BANDS.table(streams)["words"].dropna()
+    (finding,) = (each for each in evaluate(streams) if each.contrast.name == "logins, CPU")
+    assert effect_text(finding) in sentence
