@@ -39,6 +39,7 @@ from perflab.stacks.backend import (
 )
 from perflab.stacks.builds import content_hash, made
 from perflab.stacks.environments import Environment
+from perflab.stacks.foreign_stores import hidden_stores
 from perflab.stacks.service_processes import end, family, is_alive, of_service, working_in
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
@@ -222,7 +223,8 @@ class ProcessBackend:
             command = rendered(spec.process.prepare, values)
             # The user's PYTHONPATH is for the lab, not for the service.
             own = {name: resolved(text) for name, text in spec.process.variables.items()}
-            variables = {"PYTHONPATH": "", **venv.variables(), **own}
+            hidden = hidden_stores(os.environ) if spec.of_user else {}
+            variables = {"PYTHONPATH": "", **hidden, **venv.variables(), **own}
             done = work.run(command, f"while {spec.name} was prepared", variables, spec.folder)
             if done.returncode:
                 raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)

@@ -20,10 +20,10 @@ from perflab.load.workload.mix import PLACEHOLDER
 from perflab.parameters import Whole
 from perflab.paths import services_dir
 from perflab.recordings.responses import BY_REQUEST, of_request
+from perflab.stacks.foreign_stores import is_loopback
+from perflab.stacks.foreign_stores import problems as foreign_stores
 from perflab.stacks.process_backend import BACKENDS
 from perflab.stacks.stores import store_node
-from perflab.systems.custom.foreign_stores import is_loopback
-from perflab.systems.custom.foreign_stores import problems as foreign_stores
 from perflab.systems.custom.named_requests import NamedRequest
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of

@@ -101,6 +101,17 @@ def test_a_preparation_that_failed_is_not_kept(repository: Path, tmp_path: Path)
     assert (prepared(spec) / ".gitattributes").exists()
 
 
+@pytest.mark.promise
+def test_a_preparation_does_not_get_the_address_of_a_store_from_the_caller(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:hunter2@db.example.com/shop")
+    monkeypatch.setenv("INDEX_URL", "https://example.com/simple")
+    noted = 'echo "$DATABASE_URL|$INDEX_URL" > seen'
+    spec, _ = services(against="main", folder=str(repository), prepare=noted)
+    assert (prepared(spec) / "seen").read_text() == "|https://example.com/simple\n"
+
+
 def test_a_working_tree_is_copied_as_it_stands(repository: Path) -> None:
     (repository / "server.py").write_text("# not committed\n")
     (repository / "new.py").write_text("# new\n")

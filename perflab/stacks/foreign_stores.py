@@ -46,6 +46,12 @@ def problems(texts: Mapping[str, str], also: Sequence[str]) -> list[str]:
     ]
 
 
+def hidden_stores(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that name a store, with empty values: a preparation is to meet none."""
+    named = (name for name, text in environment.items() if any(addresses(name, text)))
+    return dict.fromkeys(named, "")
+
+
 def addresses(name: str, text: str) -> Iterator[str]:
     """Yield the addresses of stores in a value, as ``HOST:PORT``, or ``HOST`` without a port."""
     text = resolved(text)
