@@ -8,6 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from perflab.analysis.effect_words import effect_text
 from perflab.analysis.evaluation import evaluate
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
@@ -59,9 +60,10 @@ def test_its_numbers_are_those_of_the_findings(many: Run) -> None:
     words = one_line(effect(many))
     assert many.record.question in words
     assert all(verdict in words for verdict in findings["verdict"])
-    for row in findings.dropna(subset=["measured"]).to_dict("records"):
-        interval = f"[{row['95% low']:.3g}, {row['95% high']:.3g}]"
-        assert f"{row['verdict']} {row['measured']:.3g} {interval} n = {row['n']} blocks" in words
+    for finding in evaluate(many):
+        if finding.effect:
+            told = f"{finding.verdict} {effect_text(finding)} n = {finding.effect.n_text} blocks"
+            assert told in words
 
 
 def test_every_block_is_a_point_the_first_on_top(tmp_path) -> None:
