@@ -12,6 +12,7 @@ from perflab.analysis.evaluation import Finding
 from perflab.analysis.results import OPEN, AgainstStudy, Compared, Result, Verdict
 from perflab.analysis.zones import claims_size, is_published
 from perflab.recordings import Contrast
+from perflab.recordings.responses import difference_in
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import at_least, at_most, capitalized, counted, number
 
@@ -127,24 +128,34 @@ def _measured(finding: Finding, effect: Effect) -> str:
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
     words = f"Measured {contrast.scale} of {finding.response.title}"
+    factor, unit = shown_in(finding)
     level = f"95% interval, achieved {achieved(effect.confidence)}"
     known = f"{level}; {blocks}, {_p(finding, effect)}){beside}"
     if effect.bound:
-        words = f"{words} {bound_text(effect)} (only a bound is known"
+        words = f"{words} {bound_text(effect, factor)}{unit} (only a bound is known"
         if not math.isfinite(effect.confidence):
             return f"{words}, {blocks}){beside}"
         return f"{words}, the end of its {known}"
-    words = f"{words} {number(effect.estimate)}"
+    middle, low, high = (number(factor * end) for end in (effect.estimate, effect.low, effect.high))
     if not math.isfinite(effect.low):
-        return f"{words} (no interval, {blocks}){beside}"
-    return f"{words} [{number(effect.low)}, {number(effect.high)}] ({known}"
+        return f"{words} {middle}{unit} (no interval, {blocks}){beside}"
+    return f"{words} {middle} [{low}, {high}]{unit} ({known}"
 
 
-def bound_text(effect: Effect) -> str:
+def shown_in(finding: Finding) -> tuple[float, str]:
+    """Return the factor and unit (with a blank before it) of an effect; a ratio has no unit."""
+    if finding.contrast.scale == "ratio":
+        return 1.0, ""
+    factor, unit = difference_in(finding.contrast.response, finding.response.unit)
+    return factor, f" {unit}" if unit else ""
+
+
+def bound_text(effect: Effect, factor: float = 1.0) -> str:
     """Return the bound of an effect, ``<= 0.21``; empty for an effect with an estimate."""
     if not effect.bound:
         return ""
-    return at_most(effect.limit) if effect.bound == "at most" else at_least(effect.limit)
+    limit = factor * effect.limit
+    return at_most(limit) if effect.bound == "at most" else at_least(limit)
 
 
 def _p(finding: Finding, effect: Effect) -> str:

@@ -185,6 +185,14 @@ def split_request(response: str) -> tuple[str, str]:
     return (match[2], match[1]) if match else (response, "")
 
 
+def difference_in(response: str, unit: str) -> tuple[float, str]:
+    """Return the factor and the unit in which differences of a response are told.
+
+    Shares of failures differ by points (of a percent), any other response by its own ``unit``.
+    """
+    return (100.0, "points") if split_request(response)[0] == FAILURES else (1.0, unit)
+
+
 def at_least_column(response: str) -> str:
     """Return the column with the lower bound of a response, for trials that have only the bound."""
     return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.findings import bound_text
-from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import MISSING, at_least, missing, number, visible
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.findings import bound_text, shown_in
+from perflab.statistics.in_words import MISSING, at_least, missing, number, signed, visible
 
 
 def ratio(value: Any) -> str:
@@ -39,13 +39,16 @@ def measured(value: Any, low: Any, high: Any) -> str:
     return estimate(value, low, high, number)
 
 
-def effect_text(effect: Effect | None) -> str:
-    """Return an effect with its interval, or as the bound that it is: ``<= 0.21``."""
+def effect_text(finding: Finding) -> str:
+    """Return an effect with its interval and unit, or as the bound that it is: ``<= 0.21``."""
+    effect, (factor, unit) = finding.effect, shown_in(finding)
     if effect is None:
         return MISSING
-    if not effect.bound:
-        return estimate(effect.estimate, effect.low, effect.high)
-    return bound_text(effect) + ("" if math.isfinite(effect.confidence) else " (no interval)")
+    if effect.bound:
+        end = "" if math.isfinite(effect.confidence) else " (no interval)"
+        return f"{bound_text(effect, factor)}{unit}{end}"
+    middle, low, high = (factor * end for end in (effect.estimate, effect.low, effect.high))
+    return estimate(middle, low, high, ratio if factor == 1 else signed) + unit
 
 
 def p_value(value: Any) -> str:

@@ -26,9 +26,9 @@ from perflab.analysis.validity import listed_reasons, why_unmeasured
 from perflab.recordings import Run
 from perflab.recordings.responses import split_request
 from perflab.reports import failures
-from perflab.reports.cells import effect_text, estimate
+from perflab.reports.cells import effect_text
 from perflab.statistics.comparison import SMALLEST_N, USUAL_P
-from perflab.statistics.in_words import MISSING, at_least, counted, missing, number, signed
+from perflab.statistics.in_words import MISSING, at_least, counted, missing, number
 
 CPU, MEMORY, FAILURES = NAMES["cpu"], NAMES["memory"], NAMES["failures"]
 NAME_OF = {response: name for name, response in NAMES.items()}
@@ -296,7 +296,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
                     "response": f"{name_of(response)}, {unit}",
                     pair.old: old,
                     "variant's" if len(pairs) > 1 else pair.new: new,
-                    "ratio [95%]": _ratio(finding),
+                    "ratio [95%]": effect_text(finding),
                     "n": finding.effect.n_text if finding.effect else "0",
                     "verdict": ": ".join([str(finding.verdict), *_gate_of(pair, response)]),
                 }
@@ -322,14 +322,6 @@ def _value(trials: pd.DataFrame, finding: Finding, factor: float) -> str:
     return number(value * factor)
 
 
-def _ratio(finding: Finding) -> str:
-    effect = finding.effect
-    if effect is None or finding.contrast.scale == "ratio":
-        return effect_text(effect)
-    middle, low, high = (PERCENT * end for end in (effect.estimate, effect.low, effect.high))
-    return f"{estimate(middle, low, high, signed)} points"
-
-
 def _gate_of(pair: Pair, response: str) -> list[str]:
     """Return the results of a response's thresholds, if it has any: ``FAILED >1.05``."""
     texts = [
@@ -352,6 +344,11 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
         others = [f"{len(reasons) - MOST_REASONS} more in the section"]
         shown = reasons[:MOST_REASONS] + others * (len(reasons) > MOST_REASONS)
         lines.append(f"{len(refused)} do not: {'; '.join(shown)}")
+    if any(finding.effect for pair in pairs for finding in pair.findings.values()):
+        lines.append(
+            "values are medians over the blocks (geometric means below 6 blocks), ratios are taken "
+            "within each block: so a ratio need not be that of the two values"
+        )
     lines += filter(None, [rise_within(run)])
     lines += [*_of_other_blocks(run, pairs), *_limits(run, pairs), *_of_gate(pairs)]
     known = (item.text for item in run.record.warnings if item.code not in DOUBTS)

@@ -81,7 +81,7 @@ def _finding_row(finding: Finding) -> dict[str, str]:
         "claim": contrast.claim,
         "response": f"{response}, difference" if contrast.scale == "difference" else response,
         "published": published_text(contrast) or MISSING,
-        "measured [95%]": effect_text(effect),
+        "measured [95%]": effect_text(finding),
         "achieved": achieved(effect.confidence) if effect and known else MISSING,
         "n": effect.n_text if effect else "0",
         "p": p_value(effect.p_value if effect else math.nan),
@@ -191,7 +191,7 @@ def _judged_sentence(claim: JointClaim) -> str:
 
 def _measured(finding: Finding) -> str:
     title, effect = finding.response.title, finding.effect
-    numbers = f"{effect_text(effect)} (95% interval, n = {effect.n_text if effect else 0})"
+    numbers = f"{effect_text(finding)} (95% interval, n = {effect.n_text if effect else 0})"
     return f"{capitalized(title)}: {numbers}, published {_published(finding)}"
 
 

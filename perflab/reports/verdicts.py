@@ -20,6 +20,7 @@ from perflab.analysis.evaluation import Finding, not_asked
 from perflab.analysis.results import AgainstStudy, Compared
 from perflab.recordings import Run
 from perflab.recordings.display import Shown, escaped, html_list
+from perflab.recordings.responses import difference_in
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.cells import cell_text, estimate, is_numeric, p_value
 from perflab.reports.findings import (
@@ -190,7 +191,10 @@ def _effect_of_row(row: Mapping[Any, Any]) -> str:
     ends = (row["effect"], row["low"], row["high"])
     if row["scale"] == "ratio":
         return estimate(*ends)
-    return f"B - A: {estimate(*ends, signed)} {row['unit']}".rstrip() + " (no ratio: a value is 0)"
+    factor, unit = difference_in(row["response"], row["unit"])
+    middle, low, high = (factor * end for end in ends)
+    text = estimate(middle, low, high, signed)
+    return f"B - A: {text} {unit}".rstrip() + " (no ratio: a value is 0)"
 
 
 def shown_table(table: pd.DataFrame) -> Shown:

@@ -43,6 +43,7 @@ from perflab.figures.plots.effect_rows import (
 from perflab.figures.theme import MUTED, wrap
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Contrast, Run
+from perflab.recordings.responses import difference_in
 
 TITLE = "what every claim comes to, block by block"
 AXIS_IN = 0.5
@@ -65,18 +66,21 @@ def effect_row(finding: Finding) -> dict[str, object]:
     """Return the row of a claim, but for its limit."""
     contrast, verdict, effect = finding.contrast, finding.verdict, finding.effect
     value = _published_value(contrast)
+    factor, unit = 1.0, ""
+    if contrast.scale == "difference":
+        factor, unit = difference_in(contrast.response, finding.response.unit)
     return {
         "claim": contrast.claim,
         "name": contrast.name,
         "scale": contrast.scale,
         "quantity": finding.response.noun or finding.response.title,
-        "unit": finding.response.unit if contrast.scale == "difference" else "",
+        "unit": unit,
         "published": published_text(contrast),
-        "published_value": math.nan if value is None else value,
-        "measured": effect.estimate if effect else math.nan,
-        "low": effect.low if effect else math.nan,
-        "high": effect.high if effect else math.nan,
-        "of_blocks": " ".join(f"{value:.6g}" for value in _of_blocks(finding)),
+        "published_value": math.nan if value is None else factor * value,
+        "measured": factor * effect.estimate if effect else math.nan,
+        "low": factor * effect.low if effect else math.nan,
+        "high": factor * effect.high if effect else math.nan,
+        "of_blocks": " ".join(f"{factor * value:.6g}" for value in _of_blocks(finding)),
         "left_out": finding.left_out,
         "verdict": str(verdict),
         "reason": verdict.reason if is_published(contrast) or verdict.result in OPEN else "",

@@ -225,7 +225,7 @@ class AnsweringRun:
     def _entry(self, row: Row, findings: Sequence[Finding], outcome: str, why: str) -> Entry:
         if outcome == NOT_TESTABLE and not any(finding.effect for finding in findings):
             return Entry(row, outcome, why)
-        measured = [effect_text(finding.effect) for finding in findings]
+        measured = [effect_text(finding) for finding in findings]
         if len(findings) > 1:
             names = [finding.contrast.name.rpartition(", ")[2] for finding in findings]
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]
