@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -20,16 +21,17 @@ from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, 
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.gates.thresholds import judged, thresholds_of
+from perflab.analysis.typical_values import typical_value
 from perflab.analysis.verdict import compared, without_effect
 from perflab.cli import app
 from perflab.cli.outputs import print_shown
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effects import effect_row
 from perflab.recordings import Contrast, Reason, Run
-from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
+from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named, resolution_column
 from perflab.reports import section
 from perflab.reports.cells import effect_text
-from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
+from perflab.reports.duels import answer, notes, other_answers, pairs_of, variant_sentences
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_text
@@ -358,6 +360,23 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
     told = variant_sentences(run, evaluate(run))
     assert told[0].startswith(f"98% of {side}'s answers under load")
     assert "slower" not in " ".join([*told, page_text(run, evaluate(run))])
+
+
+@pytest.mark.parametrize(("blocks", "told"), [(2, False), (3, True), (5, True), (6, False)])
+def test_a_duel_of_three_to_five_blocks_says_that_it_rests_on_normal_noise(
+    duel_of_two: Run, blocks: int, told: bool
+) -> None:
+    found = [finding("mean_ms", ratio(1.09 * CALM[:blocks]))]
+    found[0] = replace(found[0], blocks=tuple(range(11)))
+    lines = notes(duel_of_two, pairs_of(found, (), ()))
+    assert any("hold only if the noise is normal" in line for line in lines) == told
+
+
+def test_no_failure_in_some_requests_leaves_room_for_failures_in_others() -> None:
+    counted = {"failure_share": [0.0] * 4, resolution_column("failure_share"): [1 / 2_000] * 4}
+    typical = typical_value(pd.DataFrame(counted), "failure_share")
+    assert (typical.value, typical.low) == (0.0, 0.0)
+    assert typical.high == pytest.approx(3.69 / 8_000, rel=0.01)
 
 
 def test_the_heading_of_a_duels_section_is_its_answer(duel_of_two: Run) -> None:
