@@ -7,19 +7,25 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from perflab.analysis.doubts.failed_requests import counts_of_trials
 from perflab.analysis.validity import _state_counts
 from perflab.recordings import Response, Run, typical
 from perflab.recordings.responses import (
+    FAILURES,
     MAX_CLIENT_SHARE,
     at_least_column,
     client_column,
+    resolution_column,
+    split_request,
     without_client,
 )
 from perflab.recordings.schema import is_imported
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.statistics.quantiles import Estimate, across_trials
+from perflab.statistics.quantiles import CONFIDENCE, Estimate, across_trials
+from perflab.statistics.shares import Tally
 
 
 def summary_table(run: Run) -> pd.DataFrame:
@@ -96,15 +102,28 @@ def typical_value(valid: pd.DataFrame, name: str) -> Estimate:
     """Return the typical value of a response over trials, with its 95% interval.
 
     Where more than a tenth of a value may be the client's own, the interval holds it without that
-    part, too. If a trial has only a lower bound, the value is NaN and ``low`` is that bound.
+    part, too. That of a share of failures holds the exact one of all requests, because none failed
+    in many trials. If a trial has only a lower bound, the value is NaN and ``low`` is that bound.
     """
     least = least_value(valid, name)
     if not math.isnan(least):
         return Estimate(math.nan, least, math.nan, len(valid), supported=False, method="bound")
     estimate = across_trials(valid[name].to_numpy(float))
+    if split_request(name)[0] == FAILURES and resolution_column(name) in valid:
+        return _share_of_failures(valid.dropna(subset=[name]), name, estimate)
     less = across_trials(_without_client(valid, name).to_numpy(float))
     low, high = min(estimate.low, less.low), max(estimate.high, less.high)
     return replace(estimate, low=low, high=high)
+
+
+def _share_of_failures(valid: pd.DataFrame, name: str, estimate: Estimate) -> Estimate:
+    """Return a share with the wider ends of both intervals: of trials, and of all requests."""
+    counts = counts_of_trials(valid, name).sum()
+    if not counts["requests"]:
+        return estimate
+    low, high = Tally(int(counts["failed"]), int(counts["requests"])).ends(1 - CONFIDENCE)
+    ends = {"low": float(np.fmin(low, estimate.low)), "high": float(np.fmax(high, estimate.high))}
+    return replace(estimate, **ends, supported=True)
 
 
 def _without_client(valid: pd.DataFrame, name: str) -> pd.Series[float]:

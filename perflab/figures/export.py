@@ -37,6 +37,8 @@ from perflab.figures.view import View, draw_table, read_csv, to_csv
 from perflab.host.files import explained, replace_file
 from perflab.recordings import Run
 
+# A document was drawn from no table.
+NO_TABLE = hashlib.sha256(b"").hexdigest()
 KEYWORD = b"perflab digest\0"
 IEND = b"\0\0\0\0IEND\xaeB`\x82"
 _TEXT = re.compile(rb"figure=([0-9a-f]{64}) table=([0-9a-f]{64})")
@@ -89,7 +91,8 @@ def unstamped(content: bytes, suffix: str) -> bytes:
     return content if place < 0 else content[:place]
 
 
-_STAMP_ENDS = {"svg": (b"<!-- perflab digest ", b" -->\n"), "pdf": (b"%perflab digest ", b"\n")}
+_COMMENT = (b"<!-- perflab digest ", b" -->\n")
+_STAMP_ENDS = {"svg": _COMMENT, "html": _COMMENT, "pdf": (b"%perflab digest ", b"\n")}
 
 
 def _chunk(text: bytes) -> bytes:

@@ -32,7 +32,7 @@ from perflab.analysis.validity import listed_reasons, why_unmeasured
 from perflab.recordings import Run
 from perflab.recordings.responses import split_request
 from perflab.reports import failures
-from perflab.statistics.comparison import SMALLEST_N, USUAL_P
+from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK, USUAL_P
 from perflab.statistics.in_words import MISSING, at_least, counted, missing, number
 
 CPU, MEMORY, FAILURES = NAMES["cpu"], NAMES["memory"], NAMES["failures"]
@@ -349,6 +349,19 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
         others = [f"{len(reasons) - MOST_REASONS} more in the section"]
         shown = reasons[:MOST_REASONS] + others * (len(reasons) > MOST_REASONS)
         lines.append(f"{len(refused)} do not: {'; '.join(shown)}")
+    if any(finding.effect for pair in pairs for finding in pair.findings.values()):
+        lines.append(
+            "values are medians over the blocks (geometric means below 6 blocks), ratios are taken "
+            "within each block: so a ratio need not be that of the two values"
+        )
+    counts = [
+        finding.effect.n for pair in pairs for finding in pair.findings.values() if finding.effect
+    ]
+    if any(SMALLEST_N <= count < SMALLEST_SIGNED_RANK for count in counts):
+        lines.append(
+            f"{counted(min(counts), 'block')}: these intervals hold only if the noise is normal; "
+            f"from {SMALLEST_SIGNED_RANK} blocks on it need not be"
+        )
     lines += filter(None, [rise_within(run)])
     lines += [*_of_other_blocks(run, pairs), *_limits(run, pairs), *_of_gate(pairs)]
     known = (item.text for item in run.record.warnings if item.code not in DOUBTS)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.errors import ExportRefused, ParameterError, PerflabError
+from perflab.figures.export import NO_TABLE, stamped
 from perflab.host.files import explained, whole_file
 from perflab.parameters import unknown
 from perflab.paths import runs_dir
@@ -214,7 +215,7 @@ def _document(
     """
     if kind == "md":
         return _markdown(parts, target, content, workshop)
-    title = "; ".join(part.run.record.title for part in parts)
+    title = "; ".join(dict.fromkeys(part.run.record.title for part in parts))
     # Word cannot show SVG.
     kinds = (".png",) if kind == "docx" else (".svg", ".png")
     texts = []
@@ -229,6 +230,8 @@ def _document(
         document = conversion.docx("\n\n".join(texts), workshop)
     else:
         document = conversion.pdf("\n\n".join(texts), workshop, title)
+    if kind != "docx":
+        document = stamped(document, kind, NO_TABLE)
     path = _path_of(kind, [part.run for part in parts], target)
     before = _read(path)
     if before not in (None, document) and not target.overwrite:

@@ -11,7 +11,9 @@ from typing import Any
 
 from perflab.errors import ExportRefused, ParameterError, RunNotFound
 from perflab.figures.export import (
+    NO_TABLE,
     ProvenanceError,
+    Stamp,
     provenance,
     rendered,
     stamp_of,
@@ -24,8 +26,11 @@ from perflab.reports.regions import regions
 
 EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
 WHOLE, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"
+UNCHECKED = "not checked"
 FINDINGS = (EDITED, STALE, ORPHANED)
 PICTURES = (".svg", ".png", ".pdf")
+# Documents that hold their figures; Word's have no place for a digest.
+DOCUMENTS = (".html", ".docx")
 ONLY_CHECKED = "only checked for edits"
 NOT_HERE = f"run not here: {ONLY_CHECKED}"
 
@@ -56,7 +61,9 @@ def verify(paths: Sequence[Path]) -> list[Verified]:
     visible = sorted(file for file in files if file.is_file() and not file.name.startswith("."))
     figures = [path for path in visible if path.suffix in PICTURES]
     texts = [path for path in visible if path.suffix == ".md"]
-    return [*(_figure(figure, _table_of(figure)) for figure in figures), *_edited(texts)]
+    documents = [_document(path) for path in visible if path.suffix in DOCUMENTS]
+    pictures = [_figure(figure, _table_of(figure)) for figure in figures]
+    return [*pictures, *documents, *_edited(texts)]
 
 
 def _origin(path: Path) -> dict[str, Any] | None:
@@ -72,9 +79,24 @@ def _table_of(figure: Path) -> Path:
     return beside if beside.exists() or not name else figure.with_name(f"{name}.csv")
 
 
+def _document(path: Path) -> Verified:
+    stamp = stamp_of(path.read_bytes(), "html") if path.suffix == ".html" else None
+    if stamp is None:
+        return Verified(path, UNCHECKED, "it has no digest; the same section in Markdown has one")
+    return _whole_document(path, stamp)
+
+
+def _whole_document(path: Path, stamp: Stamp) -> Verified:
+    if stamp.whole:
+        return Verified(path, ONLY_EDITS)
+    return Verified(path, EDITED, "the document is not the one that was written; export it anew")
+
+
 def _figure(path: Path, table: Path) -> Verified:
     content, origin = path.read_bytes(), _origin(path)
     stamp = stamp_of(content, path.suffix[1:])
+    if stamp and stamp.table == NO_TABLE:
+        return _whole_document(path, stamp)
     if stamp is None or origin is None:
         if stamp or origin:
             return Verified(path, EDITED, "its digest or its origin is gone; save it anew")

@@ -16,6 +16,8 @@ TAIL = (1 - CONFIDENCE) / 2
 # The percentiles in the row of a trial, and in the summary of a load.
 OF_TRIALS = (50, 90, 95, 99)
 OF_LOADS = (*OF_TRIALS, 99.9)
+# Fewer trials than these have no interval: with one degree of freedom t is 12.7.
+FEWEST_TRIALS = 3
 # Requests that were cut off, lost or never answered may move a number by at most this share.
 MAX_MOVED_SHARE = 0.05
 
@@ -165,8 +167,8 @@ def across_trials(values: ArrayLike) -> Estimate:
 
     From 6 trials on this is the median with its order-statistic (sign test) interval. Fewer trials
     have no such interval at 95%: then it is the geometric mean with a t interval on logs. With
-    fewer than 2 trials, or values without a logarithm, it is the median without an interval. NaNs
-    are left out.
+    fewer than 3 trials, whose t interval would span decades, or with values without a logarithm, it
+    is the median without an interval. NaNs are left out.
 
     Source: David and Nagaraja as in :func:`quantile`.
     """
@@ -174,7 +176,7 @@ def across_trials(values: ArrayLike) -> Estimate:
     n = len(x)
     if n >= smallest_n(0.5):
         return quantile(x, 0.5)
-    if n < 2 or (x <= 0).any():
+    if n < FEWEST_TRIALS or (x <= 0).any():
         value = float(np.median(x)) if n else math.nan
         return Estimate(value, math.nan, math.nan, n, False, "none")
     logs = np.log(x)

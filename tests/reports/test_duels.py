@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,22 +14,28 @@ from typer.testing import CliRunner
 
 from perflab import api
 from perflab.analysis import noise
+from perflab.analysis.between_runs import _row, judged_table
 from perflab.analysis.decision import decide
 from perflab.analysis.doubts.answer_classes import Answers, class_of
 from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
 from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.findings import sentence
 from perflab.analysis.gates.thresholds import judged, thresholds_of
+from perflab.analysis.typical_values import typical_value
 from perflab.analysis.verdict import compared, without_effect
 from perflab.cli import app
 from perflab.cli.outputs import print_shown
+from perflab.figures.plots import effect_rows
+from perflab.figures.plots.effects import effect_row
 from perflab.recordings import Contrast, Reason, Run
-from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
+from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named, resolution_column
 from perflab.reports import section
-from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
+from perflab.reports.cells import effect_text
+from perflab.reports.duels import answer, notes, other_answers, pairs_of, variant_sentences
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_text
-from perflab.reports.verdicts import shown_findings
+from perflab.reports.verdicts import comparison_text, shown_findings
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
 from perflab.statistics.shares import difference_of_shares
 from perflab.systems.custom.responses import RESPONSES
@@ -181,6 +188,26 @@ def test_a_note_says_of_how_many_requests_how_many_failed_and_how_many_may() -> 
     ]
 
 
+def test_a_difference_of_failures_is_in_points_wherever_it_stands() -> None:
+    found = finding("failure_share", of_shares([8] * 8, [0] * 8), "difference")
+    assert effect_text(found).startswith("+0.400 [+0.3")
+    assert effect_text(found).endswith("] points")
+    assert "failed 0.400 [0.3" in sentence(found)
+    assert "] points (95% interval" in sentence(found)
+    row = effect_row(found)
+    assert (row["unit"], row["measured"]) == ("points", pytest.approx(0.4))
+    assert row["of_blocks"] == " ".join(["0.4"] * 8)
+    trials = pd.DataFrame({"failure_share": [0.0, 0.01, 0.02, 0.01], "state": "valid"})
+    compared_trials = _row("new", named(RESPONSES, FAILURES), [trials], [trials])
+    text = comparison_text(judged_table([compared_trials], lambda _: ""))
+    assert "B - A: 0 [-2.00, +2.00]" in text["B / A [95%]"][0]
+    assert "] points (no ratio" in text["B / A [95%]"][0]
+
+
+def test_the_axis_of_an_effect_shows_an_interval_whose_blocks_are_all_alike() -> None:
+    assert effect_rows.limits([0.0, 0.0], [-0.05, 0.05], 0.0) == pytest.approx((-0.056, 0.056))
+
+
 def test_a_duel_whose_trials_are_all_refused_answers_nothing() -> None:
     refused = [finding("mean_ms", None), finding(CPU, None)]
     assert answered(refused, "p50>1.05").startswith("new could not be compared: ")
@@ -228,6 +255,7 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert done.stdout.count("cpu, us/request") == 1
     assert "20 of 22 trials count" in done.stdout
     assert "2 do not: " in done.stdout
+    assert "so a ratio need not be that of the two values" in " ".join(done.stdout.split())
     assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
     assert lines[-1] == f"repeat: {shlex.join(['perflab', *words])}"
     assert "published" not in done.stdout
@@ -332,6 +360,23 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
     told = variant_sentences(run, evaluate(run))
     assert told[0].startswith(f"98% of {side}'s answers under load")
     assert "slower" not in " ".join([*told, page_text(run, evaluate(run))])
+
+
+@pytest.mark.parametrize(("blocks", "told"), [(2, False), (3, True), (5, True), (6, False)])
+def test_a_duel_of_three_to_five_blocks_says_that_it_rests_on_normal_noise(
+    duel_of_two: Run, blocks: int, told: bool
+) -> None:
+    found = [finding("mean_ms", ratio(1.09 * CALM[:blocks]))]
+    found[0] = replace(found[0], blocks=tuple(range(11)))
+    lines = notes(duel_of_two, pairs_of(found, (), ()))
+    assert any("hold only if the noise is normal" in line for line in lines) == told
+
+
+def test_no_failure_in_some_requests_leaves_room_for_failures_in_others() -> None:
+    counted = {"failure_share": [0.0] * 4, resolution_column("failure_share"): [1 / 2_000] * 4}
+    typical = typical_value(pd.DataFrame(counted), "failure_share")
+    assert (typical.value, typical.low) == (0.0, 0.0)
+    assert typical.high == pytest.approx(3.69 / 8_000, rel=0.01)
 
 
 def test_the_heading_of_a_duels_section_is_its_answer(duel_of_two: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -19,6 +20,7 @@ from perflab.recordings import Run
 from perflab.reports import conversion
 from perflab.reports.cells import to_markdown
 from perflab.reports.exporting import Content, Destination, export_runs
+from perflab.reports.verifying import verify
 from tests.support.synthetic import write_run
 
 # Drawing whole runs takes seconds.
@@ -65,6 +67,30 @@ def test_page_pdf_and_word_hold_their_pictures_and_fetch_nothing(exported) -> No
     with zipfile.ZipFile(exported / "synchronous_commit.docx") as archive:
         assert archive.testzip() is None
         assert len([name for name in archive.namelist() if name.startswith("word/media/")]) == 9
+
+
+@pytest.mark.promise
+def test_an_edited_document_is_found_and_one_of_word_is_named_as_not_checked(
+    exported: Path, tmp_path: Path
+) -> None:
+    def states() -> dict[str, str]:
+        return {file.path.suffix: file.state for file in verify([tmp_path])}
+
+    for kind in ("html", "pdf", "docx"):
+        shutil.copy(exported / f"synchronous_commit.{kind}", tmp_path)
+    assert states() == {".html": "not edited", ".pdf": "not edited", ".docx": "not checked"}
+    for kind in ("html", "pdf"):
+        document = tmp_path / f"synchronous_commit.{kind}"
+        document.write_bytes(document.read_bytes().replace(b"1", b"2", 1))
+    assert states() == {".html": "edited", ".pdf": "edited", ".docx": "not checked"}
+
+
+def test_the_title_of_two_runs_of_one_experiment_stands_once(run: Run, tmp_path: Path) -> None:
+    again = write_run(tmp_path / "runs", blocks=3, requests=100, seed=2)
+    export_runs([run, again], Destination(tmp_path), ["html"], ONE)
+    (page,) = tmp_path.glob("*.html")
+    (title,) = re.findall("<title>(.*)</title>", page.read_text())
+    assert title == run.record.title
 
 
 def test_columns_of_word_are_as_wide_as_their_cells_need(tmp_path) -> None:

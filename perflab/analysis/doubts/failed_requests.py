@@ -82,7 +82,11 @@ def counts_of(
     """Return the failed and all measured requests of a side in every block; NaN without a trial."""
     rows = trials[trials["treatment"].isin(run.record.selected(dict(levels)))]
     rows = rows.dropna(subset=[column])
-    requests = (1 / rows[resolution_column(column)]).round()
-    counts = pd.DataFrame({"failed": (rows[column] * requests).round(), "requests": requests})
-    by_block = counts.groupby(rows["block"]).sum()
+    by_block = counts_of_trials(rows, column).groupby(rows["block"]).sum()
     return by_block.reindex(pd.RangeIndex(run.judged_blocks))
+
+
+def counts_of_trials(rows: pd.DataFrame, column: str = FAILURES) -> pd.DataFrame:
+    """Return the failed and all measured requests of trials, from their share and its step."""
+    requests = (1 / rows[resolution_column(column)]).round()
+    return pd.DataFrame({"failed": (rows[column] * requests).round(), "requests": requests})

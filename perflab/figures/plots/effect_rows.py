@@ -216,11 +216,11 @@ def limits(values: Iterable[float], ends: Iterable[float], least: float) -> tupl
     """Return the ends of an axis that shows all ``values``, and interval ``ends`` near to them.
 
     All are on the scale of the axis: the logarithms of ratios. ``least`` is shown on both sides
-    of 0.
+    of 0. Where all values are alike, the interval is shown whole.
     """
     inside = [value for value in values if math.isfinite(value)]
     low, high = min([-least, *inside]), max([least, *inside])
-    reach = BEYOND * (high - low)
+    reach = BEYOND * (high - low) or math.inf
     near = [min(max(end, low - reach), high + reach) for end in ends if math.isfinite(end)]
     low, high = min([low, *near]), max([high, *near])
     margin = PADDING * (high - low)
