@@ -21,6 +21,7 @@ from perflab.errors import (
     RunInterrupted,
     ServiceFailed,
     WrongAnswer,
+    cause,
 )
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def _text(body: str) -> str:
     try:
         return Path(body[1:]).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError("perflab duel", [f"--body {body}: {error}"]) from None
+        raise ParameterError("perflab duel", [f"--body {body}: {cause(error)}"]) from None
 
 
 def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: bool) -> None:
