@@ -132,7 +132,7 @@ def command(
         bool, _option("status 5 if a threshold is not decided", VERDICT, "--strict")
     ] = False,
     bisect: Annotated[
-        bool, _option("statuses for 'git bisect run', see below", VERDICT, "--bisect")
+        bool, _option("statuses for 'git bisect run', see above", VERDICT, "--bisect")
     ] = False,
     resume: Annotated[str, _option("finish this run", VERDICT)] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
