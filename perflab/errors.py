@@ -28,6 +28,11 @@ def not_installed(error: BaseException) -> str:
     return f"{package} is not installed: pip install 'perflab[{EXTRAS[package]}]'"
 
 
+def cause(error: Exception) -> str:
+    """Return why a file cannot be read, without number and path: who calls names the file."""
+    return (error.strerror if isinstance(error, OSError) else "") or str(error)
+
+
 class PerflabError(Exception):
     """Base of every error meant for the user; its text is complete without a traceback.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType, UnionType
@@ -111,9 +112,11 @@ def from_text(annotation: Any, text: str, whole: bool = False) -> Any:
 
 def _from_json(text: str) -> Any:
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
+    # What is too large for a number is no number: 12e345.
+    return text if value in (math.inf, -math.inf) else value
 
 
 def as_text(value: Any) -> str:
@@ -153,10 +156,12 @@ def check(
     values: Mapping[str, Any],
     subject: str,
     where: Callable[[str], str] = lambda _: "",
+    flag: Callable[[str], str] = lambda _: "",
 ) -> P:
     """Validate ``values`` by name against ``model``; ``subject`` names their owner in the error.
 
-    ``where`` gives the words before the problem of a parameter, such as its place in a file.
+    ``where`` gives the words before the problem of a parameter, such as its place in a file, and
+    ``flag`` the option by which its value was given, if it was.
 
     Text is read by the type of its parameter (:func:`from_text`). ParameterError lists every
     problem: unknown names with the nearest known one, wrong types, values out of range, impossible
@@ -177,7 +182,7 @@ def check(
     try:
         checked = model.model_validate(known_values)
     except ValidationError as error:
-        problems += sentences(error, where)
+        problems += sentences(error, where, flag)
     if problems:
         raise ParameterError(subject, problems)
     return checked
@@ -215,7 +220,11 @@ def _level(element: Any, value: Any) -> Any:
     return str(value) if value not in levels and str(value) in levels else value
 
 
-def sentences(error: ValidationError, where: Callable[[str], str] = lambda _: "") -> list[str]:
+def sentences(
+    error: ValidationError,
+    where: Callable[[str], str] = lambda _: "",
+    flag: Callable[[str], str] = lambda _: "",
+) -> list[str]:
     """Return one sentence for every field that is wrong, with its value and what is allowed.
 
     pydantic reports every wrong element of a list and every type that it could have been; for the
@@ -226,7 +235,7 @@ def sentences(error: ValidationError, where: Callable[[str], str] = lambda _: ""
         field = str(item["loc"][0]) if item["loc"] else ""
         # A rule about several parameters has no field; each such rule gets its own sentence.
         by_field.setdefault(field or str(item["msg"]), []).append(item)
-    return [where(field) + _sentence(items) for field, items in by_field.items()]
+    return [where(field) + _sentence(items, flag(field)) for field, items in by_field.items()]
 
 
 # The beginning of a type of error of pydantic, and the kind that was wanted.
@@ -235,21 +244,42 @@ KINDS = {
     "tuple": "a list",
 }  # fmt: skip
 OF_KIND = ("_type", "_parsing", "_from_float", "_parsing_size")
+# What other types of errors ask for.
+WANTED = {
+    "greater_than": "must be above {gt}", "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be below {lt}", "less_than_equal": "must be {le} or less",
+    "literal_error": "must be {expected}", "finite_number": "must be a finite number",
+}  # fmt: skip
 
 
-def _sentence(items: list[Any]) -> str:
+def message_of(problem: Any) -> str:
+    """Return what is wrong with a value (an error of pydantic), without the value."""
+    of_type = str(problem["type"])
+    kind = KINDS.get(of_type.partition("_")[0], "")
+    if kind and of_type.endswith(OF_KIND):
+        return f"must be {kind}"
+    if of_type in WANTED:
+        limits = problem.get("ctx", {}).items()
+        return WANTED[of_type].format(**{key: str(x).removesuffix(".0") for key, x in limits})
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if of_type == "too_short":
+        return message.replace("Tuple should", "must").partition(" after validation")[0]
+    return message
+
+
+def _sentence(items: list[Any], flag: str) -> str:
+    """Return what is wrong with one parameter; the value of a list stays on the command line."""
     first = items[0]
-    message = str(first["msg"]).removeprefix("Value error, ")
-    kind = KINDS.get(str(first["type"]).partition("_")[0], "")
-    if kind and str(first["type"]).endswith(OF_KIND):
+    message = message_of(first)
+    if message == "must be text" and not flag:
+        message += "; write it in quotes (papermill: -r NAME VALUE)"
+    elif message in (f"must be {kind}" for kind in KINDS.values()):
         words = [item["ctx"]["expected"] for item in items if item["type"] == "literal_error"]
-        message = " or ".join([f"must be {kind}", *words])
-        if kind == "text":
-            message += "; write it in quotes (papermill: -r NAME VALUE)"
-    elif first["type"] == "too_short":
-        message = message.replace("Tuple should", "must").partition(" after validation")[0]
+        message = " or ".join([message, *words])
     if not first["loc"]:
         return message
     same = [item["input"] for item in items if item["msg"] == first["msg"]]
     wrong = ", ".join(dict.fromkeys(map(repr, same)))
+    if flag:
+        return f"{flag}{'' if isinstance(first['input'], list) else f' {wrong}'}: {message}"
     return f"{first['loc'][0]} = {wrong}: {message[:1].lower()}{message[1:]}"

@@ -15,6 +15,8 @@ from perflab import systems
 from perflab.cli import app
 from perflab.parameters import parse_assignments
 from perflab.paths import project_root
+from perflab.reports.ledger.entries import CHECKED, SAME, SHOWN, TAKEN_OVER
+from perflab.reports.ledger.rows import Answered
 
 ROOT = project_root()
 # From a frame of benchmarks/ a page of its results is written, whose links it has.
@@ -126,3 +128,9 @@ def test_experiments_that_are_run_exist_and_have_the_parameters(page: Path) -> N
             pairs = [each for each in given if each != QUOTED]
             chosen = systems.experiment(words[1])
             chosen.plan(chosen.check(parse_assignments(pairs)))
+
+
+def test_the_glossary_has_what_the_ledger_says_of_a_published_row() -> None:
+    page = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+    for outcome in (SHOWN, CHECKED, SAME, TAKEN_OVER, Answered.NOT_COMPARABLE.value):
+        assert f"**{outcome}**" in page

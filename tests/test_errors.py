@@ -22,8 +22,8 @@ def test_a_parameter_error_is_shown_in_a_notebook_without_a_traceback(
     lines = capsys.readouterr().out.strip().splitlines()
     assert lines == [
         "ParameterError: experiment 'synchronous_commit': nothing was started, because of",
-        "  - blocks = -1: input should be greater than or equal to 1",
-        "  - workers = 100: input should be less than or equal to 64",
+        "  - blocks = -1: must be 1 or more",
+        "  - workers = 100: must be 64 or less",
     ]
 
 

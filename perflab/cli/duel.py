@@ -24,6 +24,7 @@ from perflab.errors import (
     RunInterrupted,
     ServiceFailed,
     WrongAnswer,
+    cause,
 )
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def command(
         bool, _option("status 5 if a threshold is not decided", VERDICT, "--strict")
     ] = False,
     bisect: Annotated[
-        bool, _option("statuses for 'git bisect run', see below", VERDICT, "--bisect")
+        bool, _option("statuses for 'git bisect run', see above", VERDICT, "--bisect")
     ] = False,
     summary: Annotated[
         str, _option("write the answer as Markdown, for a pull request", VERDICT)
@@ -228,7 +229,7 @@ def _text(body: str) -> str:
     try:
         return Path(body[1:]).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError("perflab duel", [f"--body {body}: {error}"]) from None
+        raise ParameterError("perflab duel", [f"--body {body}: {cause(error)}"]) from None
 
 
 def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> None:

@@ -16,7 +16,7 @@ from pydantic import create_model
 
 from perflab import systems
 from perflab.cli.duel_blocks import with_enough_blocks
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, cause
 from perflab.parameters import check, did_you_mean, unknown
 from perflab.project import FILE, OF_A_PROJECT, project_file
 
@@ -29,6 +29,8 @@ KNOWN = ((SERVICE,), (LOAD,), *MAPPINGS)
 # Files that a table names, relative to the file.
 FILES = ("header_file", "env_file")
 OF_TREES = ("command", "prepare")
+# The options of parameters that have other names.
+FLAGS = {"variants": "variant", "headers": "header", "allow_targets": "allow_target"}
 KeyPath = tuple[str, ...]
 
 
@@ -67,6 +69,7 @@ def given(
         {name: value for name, value in values.items() if name in gate or not run},
         SUBJECT,
         lambda name: "" if name in options else places.get(name, ""),
+        lambda name: _flag(name) if name in options else "",
     )
     of_run = {name: value for name, value in values.items() if name not in gate}
     bounds = [*checked.fail_on, *fail_on]
@@ -75,6 +78,11 @@ def given(
     _refuse_unknown_requests(bounds, [each.name for each in checked.requests])
     of_all_pairs = len(bounds) * (len(checked.variants) - 1)
     return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
+
+
+def _flag(name: str) -> str:
+    """Return the option of a parameter."""
+    return f"--{FLAGS.get(name, name).removesuffix('_s').replace('_', '-')}"
 
 
 def _refuse_unknown_requests(bounds: Sequence[str], names: Sequence[str]) -> None:
@@ -100,7 +108,7 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         text = path.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ParameterError(SUBJECT, [f"{path}: {error}"]) from None
+        raise ParameterError(SUBJECT, [f"{path}: {cause(error)}"]) from None
     for table in OF_A_PROJECT if path.name == FILE else ():
         content.pop(table, None)
     lines = {keys: line for keys, line in _lines(text).items() if keys[0] in content}

@@ -137,7 +137,8 @@ def new_project() -> None:
     from perflab.cli import scaffold
 
     print(*scaffold.new_project(), sep="\n")
-    print("\nperflab duel --variant old=git:.@HEAD~1 --variant new=git:.@HEAD --command '...'")
+    print("\nCommit these files: a duel of revisions warns of what is not committed.")
+    print("perflab duel --variant old=git:.@HEAD~1 --variant new=git:.@HEAD --command '...'")
     print("perflab new experiment NAME")
 
 

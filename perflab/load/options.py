@@ -18,7 +18,7 @@ from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.literals import SECRET_NAME, by_reference
 from perflab.load.workload.request import Statuses
 from perflab.load.workload.workload import Objective
-from perflab.parameters import Parameters, Whole, did_you_mean
+from perflab.parameters import Parameters, Whole, did_you_mean, message_of
 
 if TYPE_CHECKING:
     from perflab.load.workload.workload import Workload
@@ -382,7 +382,7 @@ def _sentences(error: ValidationError) -> list[str]:
         is_own = item["type"] == "value_error" or not isinstance(value, (str, int, float))
         shown = "" if is_own else f" {value!r}"
         prefix = f"{flag_of(options[-1])}{shown}: " if options else ""
-        sentences.append(prefix + str(item["msg"]).removeprefix("Value error, "))
+        sentences.append(prefix + message_of(item))
     return list(dict.fromkeys(sentences))
 
 

@@ -33,7 +33,7 @@ def table(summary: LoadSummary) -> str:
 def _counts(summary: LoadSummary) -> Iterator[str]:
     offered = f" (offered {summary.offered_rps:.1f}/s)" if summary.offered_rps else ""
     yield from _wrapped(
-        f"{summary.requests} requests in {summary.duration_s:.2f} s, "
+        f"{summary.requests:,} requests in {summary.duration_s:.2f} s, "
         f"{summary.throughput_rps or 0:.1f} successes/s{offered}, "
         f"{_bytes(summary.bytes_per_s or 0)}/s received"
     )
@@ -158,7 +158,8 @@ def _ms(value: float) -> str:
 
 def _bytes(count: float) -> str:
     for unit in ("B", "kB", "MB"):
-        if count < 1000:
+        # From here on three digits would be 1e+03.
+        if count < 999.5:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"

@@ -178,8 +178,8 @@ def answer(pair: Pair, is_only: bool = True) -> str:
     in it where something differs, and where the pair is not the only one.
     """
     if not is_compared(pair.findings):
-        why = "; ".join(filter(None, [why_not(pair.findings), _gate_words(pair.gate)]))
-        return f"{pair.new} could not be compared: {why}".removesuffix(": ")
+        why = f"{pair.new} could not be compared: {why_not(pair.findings)}".removesuffix(": ")
+        return "; ".join(filter(None, [why, _gate_words(pair.gate)]))
     different, undecided, same, not_compared = [], [], [], []
     for finding in _in_the_answer(pair.findings):
         result, response = finding.verdict.result, finding.contrast.response
@@ -198,9 +198,8 @@ def answer(pair: Pair, is_only: bool = True) -> str:
         f"not compared: {_listed(not_compared)}" if not_compared else "",
     ]
     variant = "" if is_only or different else pair.new
-    return ": ".join(
-        filter(None, [variant, "; ".join(filter(None, parts)), _gate_words(pair.gate)])
-    )
+    told = "; ".join(filter(None, [*parts, _gate_words(pair.gate)]))
+    return ": ".join(filter(None, [variant, told]))
 
 
 def _in_the_answer(findings: Mapping[str, Finding]) -> list[Finding]:
@@ -272,13 +271,13 @@ def _filled(form: str, changes: Sequence[float], digits: Callable[[float], str])
 
 
 def _gate_words(gate: Mapping[Threshold, Gate]) -> str:
-    """Return ``passed``, or the thresholds that were not held: ``FAILED p50>1.05``."""
+    """Return ``gate: passed``, or the thresholds not held: ``gate: FAILED p50>1.05``."""
     texts = {
         result: [threshold.text for threshold, of in gate.items() if of is result]
         for result in OF_GATE
     }
     parts = [f"{result} {', '.join(of)}" for result, of in texts.items() if of]
-    return "; ".join(parts) or Gate.PASSED * bool(gate)
+    return f"gate: {'; '.join(parts) or Gate.PASSED}" if gate else ""
 
 
 def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
@@ -303,7 +302,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
                     "variant's" if len(pairs) > 1 else pair.new: new,
                     "ratio [95%]": effect_text(finding),
                     "n": finding.effect.n_text if finding.effect else "0",
-                    "verdict": ": ".join([str(finding.verdict), *_gate_of(pair, response)]),
+                    "verdict": "; ".join([str(finding.verdict), *_gate_of(pair, response)]),
                 }
             )
     return pd.DataFrame(rows)
@@ -328,13 +327,13 @@ def _value(trials: pd.DataFrame, finding: Finding, factor: float) -> str:
 
 
 def _gate_of(pair: Pair, response: str) -> list[str]:
-    """Return the results of a response's thresholds, if it has any: ``FAILED >1.05``."""
+    """Return the results of a response's thresholds, if it has any: ``gate: FAILED >1.05``."""
     texts = [
         f"{result} {threshold.text.removeprefix(name_of(response))}"
         for threshold, result in pair.gate.items()
         if threshold.response == response
     ]
-    return [", ".join(texts)] if texts else []
+    return [f"gate: {', '.join(texts)}"] if texts else []
 
 
 def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:

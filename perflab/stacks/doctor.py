@@ -145,7 +145,8 @@ def switch(what: str, value: str, bad: Sequence[str], effect: str, todo: str) ->
     """Judge the value in a file of the kernel; a file that does not exist is no fault."""
     if value in bad:
         return _judged(what, f"{value}: {effect}", todo)
-    return _judged(what, value or "the kernel does not report it", "")
+    found = "off" if value == "0" else value
+    return _judged(what, found or "the kernel does not report it", "")
 
 
 def leftover() -> list[Finding]:

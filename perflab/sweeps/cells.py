@@ -25,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -165,7 +165,11 @@ class Cell:
     @property
     def label(self) -> str:
         """The notebook and its own parameters, in words."""
-        values = (f"{name}={as_text(self.parameters[name])}" for name in self.own)
+        own = {name: self.parameters[name] for name in self.own}
+        values = (
+            f"{name}={as_text(int(x) if isinstance(x, float) and x.is_integer() else x)}"
+            for name, x in own.items()
+        )
         return " ".join([self.notebook, *values])
 
 
@@ -212,7 +216,7 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
             experiment = systems.experiment(group.notebook)
         except PerflabError as error:
             unused = []  # The notebook that is not known may have any parameter.
-            problems.append(f"cells.{number}: {error}")
+            problems += [f"cells.{number}: {text}" for text in _problems_of(error)]
             continue
         fields = experiment.parameters.model_fields
         known |= {*fields}
@@ -222,7 +226,7 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
             try:
                 cell = _cell(experiment, shared, {**group.parameters, **varied})
             except PerflabError as error:
-                texts = error.problems if isinstance(error, ParameterError) else [str(error)]
+                texts = _problems_of(error)
                 problems += [f"cells.{number}: {experiment.name}: {text}" for text in texts]
                 continue
             if cell.id in cells:
@@ -235,6 +239,11 @@ def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
         if name not in known
     ]
     return list(cells.values()), problems
+
+
+def _problems_of(error: PerflabError) -> Sequence[str]:
+    """Return the problems that an error lists, without its own heading."""
+    return error.problems if isinstance(error, ParameterError) else [str(error)]
 
 
 def _cell(experiment: Experiment, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Cell:

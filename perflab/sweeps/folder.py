@@ -336,14 +336,13 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
 
 
 def _attempt_text(attempt: Attempt) -> str:
-    words = [f"attempt {attempt.begun.attempt}: {attempt.outcome}"]
-    if attempt.ended and attempt.ended.kind:
-        words.append(f"({attempt.ended.kind})")
+    kind = f" ({attempt.ended.kind})" if attempt.ended and attempt.ended.kind else ""
+    words = [f"attempt {attempt.begun.attempt}: {attempt.outcome}{kind}"]
     if attempt.begun.host:
         words.append(f"on {attempt.begun.host}")
     if attempt.run_id:
         words.append(f"run {attempt.run_id}")
-    return " ".join(words)
+    return ", ".join(words)
 
 
 def _listed(items: Iterable[str]) -> str:

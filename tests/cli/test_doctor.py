@@ -33,7 +33,7 @@ def test_cores_that_cannot_be_kept_apart_are_told() -> None:
     ("what", "value", "state", "word"),
     [
         ("SMT", "1", "beware", "smt/control"),
-        ("SMT", "0", "ok", "0"),
+        ("SMT", "0", "ok", "off"),
         ("governor", "powersave", "beware", "--governor performance"),
         ("turbo (Intel)", "0", "beware", "echo 1 >"),
         ("turbo", "1", "beware", "echo 0 >"),

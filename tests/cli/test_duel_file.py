@@ -79,7 +79,34 @@ def test_a_key_of_the_wrong_kind_is_told_with_its_line(
 def test_an_option_that_overrules_the_file_has_no_line(tmp_path: Path) -> None:
     text = WHOLE.replace("users = 2", "users = 2.5")
     told = problems(text, tmp_path, "--users", "-1")
-    assert "users = -1: input should be greater than or equal to 1" in told
+    assert "--users -1: must be 1 or more" in told
+
+
+def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"nofile.toml: No such file or directory$"):
+        given("custom_service", str(tmp_path / "nofile.toml"), {}, "")
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ({"duration_s": -1.0}, "--duration -1.0: must be 0.1 or more"),
+        ({"design": "slice"}, "--design 'slice': must be 'auto', 'trials' or 'slices'"),
+        ({"variants": ["a=command:a {port}"]}, "--variant: must have at least 2 items"),
+        (
+            {"expect_status": "abc"},
+            "--expect-status: a status is a number, like 200; several are 201,409",
+        ),
+        ({"start_timeout_s": "12e345"}, "--start-timeout '12e345': must be a finite number"),
+    ],
+)
+def test_a_wrong_option_is_told_by_its_name_and_in_plain_words(
+    option: dict[str, object], told: str
+) -> None:
+    variants = ["a=command:a {port}", "b=command:b {port}"]
+    with pytest.raises(ParameterError) as caught:
+        given("custom_service", "", {"variants": variants, **option}, "")
+    assert caught.value.problems == (told,)
 
 
 SERVICE = """

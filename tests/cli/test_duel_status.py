@@ -69,7 +69,7 @@ def test_a_duel_of_which_nothing_was_compared_names_the_cause_and_judges_no_thre
     (pair,) = pairs_of(findings, thresholds, judged(thresholds, findings))
     cause = findings[0].verdict.reason.partition("; ")[0]
     assert cause
-    assert answer(pair) == f"new could not be compared: {cause}; not judged failures>0.01"
+    assert answer(pair) == f"new could not be compared: {cause}; gate: not judged failures>0.01"
 
 
 def test_thresholds_that_too_few_blocks_could_not_cross_are_not_judged() -> None:
@@ -94,7 +94,7 @@ def test_an_option_that_cannot_be_read_ends_with_2(
     perflab: Tell, tmp_path: Path, option: str, value: str
 ) -> None:
     variants = ("--variant", "a=command:a {port}", "--variant", "b=command:b {port}")
-    perflab(tmp_path, "duel", *variants, option, value, code=2)
+    assert option in perflab(tmp_path, "duel", *variants, option, value, code=2)[1]
 
 
 def test_help_and_manual_have_the_same_statuses() -> None:

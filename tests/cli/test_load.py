@@ -67,7 +67,7 @@ def test_the_recording_holds_every_request(server: str, tmp_path: Path) -> None:
          ("give one of", "--end-marker needs", "--duration does not go", "nothing was")),
         ("http://127.0.0.1:9/ --users 3 --header x --objective y --timeout -1",
          ("--header: 'x' is not like 'Name: value'", "--objective: 'y' is not like 'p99<1000ms'",
-          "--timeout -1.0: Input should be greater than 0")),
+          "--timeout -1.0: must be above 0")),
         ("http://example.org/ --users 3", ("--allow-target example.org",)),
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.records.failure_stop import FailureStop
 from perflab.load.report import percentiles_ms, summary
 from perflab.load.summary import LoadSummary, NameSummary
-from perflab.load.summary_table import WIDTH, table
+from perflab.load.summary_table import WIDTH, _bytes, table
 from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.statistics.quantiles import needed_n
 from perflab.trials.summary import load_columns
@@ -93,6 +93,11 @@ def test_the_table_fits_eighty_columns_and_any_pipe(tmp_path: Path) -> None:
     assert text.isascii()
     assert name in text
     assert "n<3688" in text
+
+
+def test_amounts_of_data_have_no_exponent() -> None:
+    shown = [_bytes(count) for count in (0, 999.4, 999.6, 12_345, 999_700)]
+    assert shown == ["0 B", "999 B", "1 kB", "12.3 kB", "1 MB"]
 
 
 def test_names_of_any_script_stand_in_one_column_and_no_two_look_alike(tmp_path: Path) -> None:

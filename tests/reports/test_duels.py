@@ -135,10 +135,10 @@ def test_the_answer_says_how_much_or_that_it_is_not_decided(
 @pytest.mark.parametrize(
     ("limits", "end"),
     [
-        (["mean>1.05"], "[8.7, 9.3]: FAILED mean>1.05"),
-        (["mean>1.05", "cpu>1.05"], ": FAILED mean>1.05; not judged cpu>1.05"),
+        (["mean>1.05"], "[8.7, 9.3]; gate: FAILED mean>1.05"),
+        (["mean>1.05", "cpu>1.05"], "; gate: FAILED mean>1.05; not judged cpu>1.05"),
         (["mean>1.09"], ": not decided mean>1.09"),
-        (["mean>1.2"], ": passed"),
+        (["mean>1.2"], "; gate: passed"),
         ([], "[8.7, 9.3]"),
     ],
 )
@@ -211,7 +211,7 @@ def test_the_axis_of_an_effect_shows_an_interval_whose_blocks_are_all_alike() ->
 def test_a_duel_whose_trials_are_all_refused_answers_nothing() -> None:
     refused = [finding("mean_ms", None), finding(CPU, None)]
     assert answered(refused, "p50>1.05").startswith("new could not be compared: ")
-    assert answered(refused, "p50>1.05").endswith("; not judged p50>1.05")
+    assert answered(refused, "p50>1.05").endswith("; gate: not judged p50>1.05")
 
 
 VARIANTS = tuple(f"{name}=command:python3 server.py --port {{port}}" for name in ("old", "new"))

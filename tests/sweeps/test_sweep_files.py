@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
 from perflab.paths import project_root
-from perflab.sweeps.cells import Sweep, open_sweep, read_sweep
+from perflab.sweeps.cells import Cell, Sweep, open_sweep, read_sweep
 from tests.support.examples import examples
 
 ECHO = "cells:\n  - notebook: client_overhead\n"
@@ -95,7 +95,7 @@ EXPECTED = {
         "cells.0: client_overhead: blocks = 0",
         "cells.0: client_overhead: unknown parameter 'dealy_ms' (did you mean 'delay_ms'?)",
         "cells.0: client_overhead: body_bytes = -4",
-        "cells.1: ",
+        "cells.1: no experiment 'client_overhed'",
     ),
 }
 
@@ -171,3 +171,9 @@ files = pairs_of_words.map("".join) | cells_of_trees | st.text(max_size=40)
 def test_no_file_crashes_the_reader(text: str) -> None:
     with suppress(ParameterError):
         read_sweep(Path("some.yaml"), text.encode("utf-8", "surrogatepass"))
+
+
+def test_a_cell_is_labelled_with_numbers_as_people_write_them() -> None:
+    parameters = {"rate": 200.0, "delay_ms": 0.5, "blocks": 4}
+    cell = Cell("c1", "client_overhead", parameters, ("rate", "delay_ms", "blocks"), 8)
+    assert cell.label == "client_overhead rate=200 delay_ms=0.5 blocks=4"

@@ -17,7 +17,7 @@ from perflab.errors import StackError
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
 from perflab.load.workload.mix import PLACEHOLDER
-from perflab.parameters import Whole
+from perflab.parameters import Whole, message_of
 from perflab.paths import services_dir
 from perflab.recordings.responses import BY_REQUEST, of_request
 from perflab.stacks.foreign_stores import is_loopback
@@ -312,9 +312,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
                 self.workload("")
             except ValidationError as error:
                 problems += [
-                    f"{problem['loc'][-1]}: {problem['msg']}"
-                    if problem["loc"]
-                    else str(problem["msg"]).removeprefix("Value error, ")
+                    ": ".join([*map(str, problem["loc"][-1:]), message_of(problem)])
                     for problem in error.errors()
                 ]
         return problems

@@ -152,7 +152,7 @@ def test_a_file_replaces_options_and_the_gate_ends_with_its_status(
     # Forty times the work exceeds the limit as soon as three of six blocks count.
     assert done.returncode in (3, 4), done.stdout + done.stderr
     if done.returncode == 3:
-        assert ": FAILED cpu>1.5" in done.stdout.splitlines()[0]
+        assert "; gate: FAILED cpu>1.5" in done.stdout.splitlines()[0]
     assert state_dir().exists()
 
 
