@@ -122,8 +122,8 @@ def _share_of_failures(valid: pd.DataFrame, name: str, estimate: Estimate) -> Es
     if not counts["requests"]:
         return estimate
     low, high = Tally(int(counts["failed"]), int(counts["requests"])).ends(1 - CONFIDENCE)
-    ends = {"low": float(np.fmin(low, estimate.low)), "high": float(np.fmax(high, estimate.high))}
-    return replace(estimate, **ends, supported=True)
+    low, high = float(np.fmin(low, estimate.low)), float(np.fmax(high, estimate.high))
+    return replace(estimate, low=low, high=high, supported=True)
 
 
 def _without_client(valid: pd.DataFrame, name: str) -> pd.Series[float]:
