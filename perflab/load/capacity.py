@@ -89,20 +89,35 @@ class Capacity:
     @property
     def sentence(self) -> str:
         """Return the result as a sentence."""
+        low, high = _text(self.low), _text(self.high or 0.0, math.ceil)
         if self.limit == "client":
             why = next(one.faults[0] for one in self._of_limit() if one.faults)
-            return f"at least {self.low:g}: beyond it the client is the limit ({why})"
+            return f"at least {low}: beyond it the client is the limit ({why})"
         if self.limit == "unknown":
             why = next(one.unclear[0] for one in self._of_limit() if one.unclear)
-            return f"at least {self.low:g}: it is unknown whose limit {self.high:g} is ({why})"
+            return f"at least {low}: it is unknown whose limit {high} is ({why})"
         if self.high is None:
-            return f"at least {self.low:g}; no higher level failed for certain"
+            tries = [one for one in self.probes if one.level > self.low and one.missed]
+            if not tries:
+                return f"at least {low}; no higher level failed"
+            lowest = min(one.level for one in tries)
+            missed = sum(one.level == lowest for one in tries)
+            of = sum(one.level == lowest for one in self.probes)
+            return (
+                f"at least {low}; {_text(lowest)} failed in {missed} of {of} tries, "
+                "which is not certain"
+            )
         if not self.low:
-            return f"below {self.high:g}: the lowest level tried missed the objective"
-        return f"between {self.low:g} (held) and {self.high:g} (did not hold); the server's limit"
+            return f"below {high}: the lowest level tried missed the objective"
+        return f"between {low} (held) and {high} (did not hold); the server's limit"
 
     def _of_limit(self) -> Iterator[Probe]:
         return (probe for probe in reversed(self.probes) if probe.level == self.high)
+
+
+def _text(level: float, rounded: Callable[[float], int] = math.floor) -> str:
+    """Return a level, rounded down or up to a whole number, or to two decimals below 100."""
+    return f"{rounded(level):,}" if level >= 100 else f"{rounded(100 * level) / 100:g}"
 
 
 def search(

@@ -173,19 +173,22 @@ def page_views(run: Run) -> tuple[str, ...]:
 def page_table(run: Run) -> pd.DataFrame:
     """Return a row of text per treatment: its valid trials, and the responses of a page.
 
-    These are the responses that its claims are about, those of :data:`ON_A_PAGE`, and the CPU of
-    its services.
+    These are the responses that its claims are about, and as many of :data:`ON_A_PAGE` and the CPU
+    of its services as there is room for.
     """
-    chosen = {contrast.response for contrast in run.record.contrasts}.union(ON_A_PAGE)
-    table = readable_summary(run)
-    shown = [
-        heading
+    claimed, table = {contrast.response for contrast in run.record.contrasts}, readable_summary(run)
+    known = {
+        name: heading
         for name, heading in headings(run).items()
-        if (name in chosen or _is_cpu_of_a_service(name)) and (table[heading] != MISSING).any()
-    ]
+        if (table[heading] != MISSING).any()
+        and (name in claimed or name in ON_A_PAGE or _is_cpu_of_a_service(name))
+    }
+    others = [name for name in known if name not in claimed]
+    room = max(0, MOST_RESPONSES - (len(known) - len(others)))
+    shown = [known[name] for name in known if name in claimed or name in others[:room]]
     counts = summary_table(run)[["valid", "invalid", "failed"]]
     valid = [f"{int(row['valid'])} of {int(row.sum())}" for _, row in counts.iterrows()]
-    return table.assign(valid=valid)[["treatment", "valid", *shown[:MOST_RESPONSES]]]
+    return table.assign(valid=valid)[["treatment", "valid", *shown]]
 
 
 def _is_cpu_of_a_service(response: str) -> bool:

@@ -53,6 +53,13 @@ def test_a_limit_of_the_client_or_of_unknown_side_is_not_reported_as_the_servers
     assert text in result.sentence
 
 
+def test_a_level_that_failed_in_some_tries_is_named() -> None:
+    tries = (Probe(766.083), Probe(800, missed=("p99",)), Probe(800), Probe(800, missed=("p99",)))
+    assert Capacity(766.083, None, "range", tries).sentence == (
+        "at least 766; 800 failed in 2 of 3 tries, which is not certain"
+    )
+
+
 @pytest.mark.parametrize("beyond", [{"faults": (LATE,)}, {}])
 def test_at_least_is_said_of_a_level_only_where_all_its_probes_held(beyond: dict[str, Any]) -> None:
     levels: list[float] = []

@@ -34,7 +34,7 @@ from perflab.reports.cells import effect_text
 from perflab.reports.duels import answer, notes, other_answers, pairs_of, variant_sentences
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
-from perflab.reports.section import page_text
+from perflab.reports.section import page_table, page_text
 from perflab.reports.verdicts import comparison_text, shown_findings
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
 from perflab.statistics.shares import difference_of_shares
@@ -377,6 +377,10 @@ def test_no_failure_in_some_requests_leaves_room_for_failures_in_others() -> Non
     typical = typical_value(pd.DataFrame(counted), "failure_share")
     assert (typical.value, typical.low) == (0.0, 0.0)
     assert typical.high == pytest.approx(3.69 / 8_000, rel=0.01)
+
+
+def test_a_page_has_every_response_of_a_claim(duel_of_two: Run) -> None:
+    assert "failure share" in page_table(duel_of_two)
 
 
 def test_the_heading_of_a_duels_section_is_its_answer(duel_of_two: Run) -> None:
