@@ -164,6 +164,12 @@ def values_for(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Return values inside, on and just beyond what a parameter's schema allows."""
     if "anyOf" in schema:
         return st.one_of([values_for(each) for each in schema["anyOf"]])
+    if "$ref" in schema:
+        requests = [
+            {"name": "list", "path": "/"},
+            {"name": "create", "body": "{uuid}", "path": "/"},
+        ]
+        return st.sampled_from([*requests, {"name": "list"}])
     if schema.get("type") == "array":
         items = schema.get("items", {})
         return st.lists(values_for(items), max_size=3)

@@ -79,6 +79,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
     """Return in words which values a JSON schema allows."""
     if "anyOf" in schema:
         return " or ".join(map(allowed, schema["anyOf"]))
+    if "$ref" in schema:
+        return "table"
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
@@ -88,7 +90,8 @@ def allowed(schema: Mapping[str, Any]) -> str:
     if schema.get("type") in ("integer", "number"):
         kind = "whole number" if schema["type"] == "integer" else "number"
         return f"{kind}{_range(schema)}"
-    return {"null": "none", "string": "text"}.get(str(schema.get("type")), "anything")
+    kinds = {"null": "none", "string": "text", "boolean": "true or false"}
+    return kinds.get(str(schema.get("type")), "anything")
 
 
 def _range(schema: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ import psutil
 
 from perflab.credentials import resolved
 from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
+from perflab.host.foreign_stores import hidden_stores
 from perflab.host.meters import ProcessTreeMeter
 from perflab.host.own_folders import own_folder
 from perflab.host.processes import bound_to, how_it_ended
@@ -39,7 +40,6 @@ from perflab.stacks.backend import (
 )
 from perflab.stacks.builds import content_hash, made
 from perflab.stacks.environments import Environment
-from perflab.stacks.foreign_stores import hidden_stores
 from perflab.stacks.service_processes import end, family, is_alive, of_service, working_in
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 

@@ -18,6 +18,7 @@ from perflab.analysis.between_runs import _row, judged_table
 from perflab.analysis.decision import decide
 from perflab.analysis.doubts.answer_classes import Answers, class_of
 from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
+from perflab.analysis.effect_words import effect_text
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.gates.thresholds import judged, thresholds_of
@@ -30,7 +31,6 @@ from perflab.figures.plots.effects import effect_row
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named, resolution_column
 from perflab.reports import section
-from perflab.reports.cells import effect_text
 from perflab.reports.duels import answer, notes, other_answers, pairs_of, variant_sentences
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
@@ -190,10 +190,8 @@ def test_a_note_says_of_how_many_requests_how_many_failed_and_how_many_may() -> 
 
 def test_a_difference_of_failures_is_in_points_wherever_it_stands() -> None:
     found = finding("failure_share", of_shares([8] * 8, [0] * 8), "difference")
-    assert effect_text(found).startswith("+0.400 [+0.3")
-    assert effect_text(found).endswith("] points")
-    assert "failed 0.400 [0.3" in sentence(found)
-    assert "] points (95% interval" in sentence(found)
+    assert effect_text(found).startswith("+0.400 points [0.3")
+    assert f"failed {effect_text(found)} (95% interval" in sentence(found)
     row = effect_row(found)
     assert (row["unit"], row["measured"]) == ("points", pytest.approx(0.4))
     assert row["of_blocks"] == " ".join(["0.4"] * 8)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from perflab.analysis.effect_words import effect_text
-from perflab.analysis.evaluation import evaluate
+from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.figures.origin import in_words, typical_rows
 from perflab.figures.plots import effect_rows
@@ -31,9 +31,9 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return write_recording(tmp_path_factory.mktemp("run"), request.param)
 
 
-def in_figure(run: Run) -> list[str]:
+def in_figure(run: Run, findings: list[Finding]) -> list[str]:
     """Return the texts of effects in the figure of effects."""
-    records = effect_table(run).to_dict("records")
+    records = effect_table(run, findings).to_dict("records")
     claims = [effect_rows.claim_of(record) for record in records]
     return [effect_rows.measured(claim) for claim in claims if claim.of_blocks]
 
@@ -41,12 +41,15 @@ def in_figure(run: Run) -> list[str]:
 def check_effects(run: Run) -> None:
     findings = [finding for finding in evaluate(run) if finding.effect]
     texts = [effect_text(finding) for finding in findings]
-    told = readable_findings(run)["measured [95%]"]
+    told = readable_findings(run, findings)["measured [95%]"]
     assert set(texts) <= set(told)
-    assert in_figure(run) == texts
+    assert in_figure(run, findings) == texts
     for text, finding in zip(texts, findings, strict=True):
         assert text.removesuffix(" (no interval)") in sentence(finding)
-    pages = [page_text(run), *(answer.text for answer in claim_answers(run))]
+    pages = [
+        page_text(run, findings),
+        *(answer.text for answer in claim_answers(run, findings)),
+    ]
     assert [text for text in (*pages, *texts) if WITHOUT_UNIT.search(text)] == []
 
 

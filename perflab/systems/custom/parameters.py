@@ -14,14 +14,14 @@ from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
 from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
 from perflab.credentials import reference
 from perflab.errors import StackError
+from perflab.host.foreign_stores import is_loopback
+from perflab.host.foreign_stores import problems as foreign_stores
 from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
 from perflab.load.workload.mix import PLACEHOLDER
 from perflab.parameters import Whole, message_of
 from perflab.paths import services_dir
 from perflab.recordings.responses import BY_REQUEST, of_request
-from perflab.stacks.foreign_stores import is_loopback
-from perflab.stacks.foreign_stores import problems as foreign_stores
 from perflab.stacks.process_backend import BACKENDS
 from perflab.stacks.stores import store_node
 from perflab.systems.custom.named_requests import NamedRequest

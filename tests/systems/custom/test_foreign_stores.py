@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.stacks.foreign_stores import addresses
+from perflab.host.foreign_stores import addresses
 from tests.systems.custom.test_variants import COMMAND, checked, problems
 
 VARIANTS = [f"a=command:{COMMAND}", f"b=command:{COMMAND} --new"]
