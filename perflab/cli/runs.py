@@ -101,8 +101,9 @@ def _compared(run: Run) -> Text:
 
 def _asked(parameters: Mapping[str, Any]) -> str:
     """Return the path of a duel's requests, or the names of several."""
-    if names := [request["name"] for request in parameters.get("requests") or ()]:
-        return ", ".join(names)
+    requests = parameters.get("requests")
+    if isinstance(requests, list) and requests:
+        return ", ".join(request["name"] for request in requests)
     path = str(parameters.get("path", ""))
     return path if path != "/" else ""
 

@@ -21,7 +21,7 @@ from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.response import ResponseReader
 from perflab.load.summary import LoadSummary
 from perflab.load.summary_table import table
-from perflab.load.workload import Burst, Request, Workload
+from perflab.load.workload import Burst, ClosedLoop, Request, Workload
 from perflab.systems.custom.instruments import RightAnswer
 from tests.load.hostile import Hostile, Part, Script, beside, on_uvloop
 from tests.load.meter import drive
@@ -205,7 +205,8 @@ def test_the_same_answer_packed_otherwise_is_the_same_for_a_duel() -> None:
 def test_a_body_that_cannot_be_unpacked_is_not_the_expected_one_of_a_variant() -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: sdch\r\nContent-Length: 6\r\n\r\nneedle"
     request = Request(path="/", expect_body="needle")
-    scene: Any = SimpleNamespace(workload=SimpleNamespace(request=request, timeout_s=5.0))
+    arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
+    scene: Any = SimpleNamespace(workload=Workload(request=request, arrivals=arrivals))
     with beside(Hostile([Script((Part(answer),))])) as url:
         look = RightAnswer(variant="a", target=url).look(scene)
         with pytest.raises(WrongAnswer, match=r"the body of GET / is not read: .*sdch"):

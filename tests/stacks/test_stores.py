@@ -172,8 +172,9 @@ def test_roles_may_have_digits() -> None:
 def test_a_setup_that_fills_no_store_is_refused() -> None:
     plan = stack("new", "postgres", describe("new", "fill 40"))
     echo = plan.nodes[0].model_copy(update={"service": "echo"})
+    changed = {"nodes": (echo, plan.nodes[1]), "database": "", "count": ""}
     with pytest.raises(StackError, match="fills 'db', and service 'echo' is no store"):
-        settle({"new": plan.model_copy(update={"nodes": (echo, plan.nodes[1])})})
+        settle({"new": plan.model_copy(update=changed)})
 
 
 def test_a_setup_that_fails_is_told_with_its_last_lines_and_without_the_password() -> None:

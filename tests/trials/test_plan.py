@@ -121,7 +121,7 @@ def test_a_plan_has_the_blocks_and_the_rule_that_were_typed(
         ({"blocks": "untl_decided"}, "blocks = 'untl_decided': give a number of blocks, or until"),
         ({"most_blocks": 30}, "most_blocks: only with blocks = until_decided; blocks is 8"),
         ({"blocks": "until_decided", "least_blocks": 21}, "least_blocks = 21 is above most_blocks"),
-        ({"blocks": "until_decided", "most_blocks": 5}, "greater than or equal to 6"),
+        ({"blocks": "until_decided", "most_blocks": 5}, "must be 6 or more"),
     ],
 )
 def test_wrong_values_are_refused_with_the_way_out(values: dict[str, object], words: str) -> None:

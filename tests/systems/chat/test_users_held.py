@@ -46,7 +46,7 @@ def test_each_configuration_says_what_it_held_and_missed(tmp_path: Path) -> None
     assert list(table["first_missed"]) == ["", "", "delivery_p90_ms", "", "delivery_p90_ms"]
     words = sentences(run)
     assert words["best"] == (
-        "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials [16%, 100%]; with "
+        "600 users and 36,000 messages/s (no interval) held in 2 of 2 trials [16%, 100%]; with "
         "700 users, 1 of 2 trials [1%, 99%] missed a target (p90)"
     )
 

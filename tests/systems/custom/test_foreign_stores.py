@@ -49,7 +49,7 @@ def test_a_store_that_the_lab_did_not_start_is_refused(
 ) -> None:
     outside = "postgresql://me:hunter2@db.example.com/shop"
     monkeypatch.setenv("SHOP_DATABASE", outside)
-    (tmp_path / ".env").write_text(f"# the team's\nexport DATABASE_URL='{outside}'\nMODE=test\n")
+    (tmp_path / ".env").write_text(f"# the team's\nexport DATABASE_URL='{outside}'\nMODE=fastest\n")
     ways: list[dict[str, object]] = [
         {"env": [f"DATABASE_URL={outside}"]},
         {"env": ["SHOP_DATABASE"]},

@@ -67,8 +67,9 @@ def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> No
     ],
 )
 def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], words: str) -> None:
+    chosen = experiment("llm_streaming")
     with pytest.raises(ParameterError, match=words):
-        experiment("llm_streaming").check({"sets": ["capacity"], **wrong})
+        chosen.plan(chosen.check({"sets": ["capacity"], **wrong}))
 
 
 @pytest.mark.parametrize(
