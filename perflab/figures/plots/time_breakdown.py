@@ -56,6 +56,8 @@ def time_breakdown_table(run: Run, published: PublishedValues = nothing_publishe
     """
     requests = run.requests()
     whole = typical_rows(run, "mean_ms").rename(columns=OF_WHOLE).assign(part=WHOLE)
+    if requests.empty:  # a bar without parts would look like one that was not divided
+        whole = whole.iloc[:0]
     parts = of_whole(decompose(requests), whole)
     order = [*_order(parts["part"]), WHOLE, PUBLISHED]
     columns = {"value": "mean_ms", "load": "state"}
