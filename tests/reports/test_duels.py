@@ -159,6 +159,17 @@ def test_what_differs_beside_the_mean_is_told_too() -> None:
     assert "p99" not in answered([finding("mean_ms", ratio(1.3 * CALM)), of_p99])
 
 
+def test_the_answer_names_the_request_that_differs_and_its_gate() -> None:
+    means = {"mean_ms": 1.03, "of_list_mean_ms": 1.0, "of_create_mean_ms": 1.34}
+    findings = [finding(name, ratio(factor * CALM)) for name, factor in means.items()]
+    findings.append(finding("of_create_p99_ms", ratio(1.4 * CALM)))
+    line = answered(findings, "create:mean>1.1", "list:mean>1.1")
+    assert "is 34% slower in create [34, 34]" in line
+    assert "in list" not in line
+    assert "at p99" not in line, "the mean says it already"
+    assert "FAILED create:mean>1.1" in line
+
+
 def of_shares(new: list[int], old: list[int], requests: int = 2_000) -> Effect:
     tables = [pd.DataFrame({"failed": failed, "requests": requests}) for failed in (new, old)]
     return difference_of_shares(*tables)
