@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -170,10 +169,3 @@ def test_a_shallow_clone_can_be_checked_out(repository: Path, tmp_path: Path) ->
     git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{repository}", str(shallow))
     spec = services(variants=["a=git:.@HEAD", "b=tree:."], folder=str(shallow))[0]
     assert git(prepared(spec), "log", "--format=%s") == "topic"
-
-
-@pytest.mark.skipif(not os.getuid(), reason="root can write to what is read-only")
-def test_a_repository_that_cannot_be_written_to_will_do(repository: Path) -> None:
-    for path in [repository, *repository.rglob("*")]:
-        path.chmod(path.stat().st_mode & ~0o222)
-    assert prepared(services(against="main", folder=str(repository))[0]).is_dir()
