@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from perflab.reports.duels import Pair
 
 EXPERIMENT = "custom_service"
+OF_WHY = "what makes the difference: the same with --why says"
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
 
 
@@ -137,6 +138,9 @@ def command(
     bisect: Annotated[
         bool, _option("statuses for 'git bisect run', see above", VERDICT, "--bisect")
     ] = False,
+    why: Annotated[
+        bool, _option("then look for what makes the difference (some 40 s)", VERDICT, "--why")
+    ] = False,
     summary: Annotated[
         str, _option("write the answer as Markdown, for a pull request", VERDICT)
     ] = "",
@@ -185,6 +189,7 @@ def command(
         "secret": secret, "env_file": env_file, "also": also,
         "needs": needs, "setup": setup,
         "against": against, "working_tree": working_tree or None,
+        "why": why or None,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value not in (None, "", [])}
     # Late: pydantic is slow to import.
@@ -240,7 +245,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     from perflab.cli.repeating import repeatable
     from perflab.paths import figures_dir
     from perflab.reports.duel_summary import as_data
-    from perflab.reports.duels import pairs_of
+    from perflab.reports.duels import differs, pairs_of
     from perflab.reports.methods import command as command_of
     from perflab.reports.section import write_report
 
@@ -262,6 +267,8 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     typed = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
     again = command_of(run.record) if values.get("resume") else typed
     console.print(Text(f"repeat: {again}"), soft_wrap=True)
+    if not run.record.parameters.get("why") and any(map(differs, pairs)):
+        console.print(OF_WHY, soft_wrap=True)
     sys.stdout.flush()
     raise typer.Exit(status)
 
@@ -290,7 +297,7 @@ def _print(run: Run, pairs: list[Pair]) -> None:
     for sentence in [*still_warming(run), *other_answers(run)]:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for pair in pairs:
-        for line in answer_lines(pair, len(pairs) == 1):
+        for line in answer_lines(run, pair, len(pairs) == 1):
             console.print(Text(line, "bold"), soft_wrap=True)
     if why := doubt(run):
         console.print(f"DOUBTFUL: {why}", markup=False, highlight=False)

@@ -7,6 +7,7 @@ show the client's side only.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def read(path: str) -> str:
     return ""
 
 
-def tcp_counts(net: Path = NET) -> dict[str, int]:
+def tcp_counts(net: Path = NET, counters: Mapping[str, str] = COUNTERS) -> dict[str, int]:
     """Return the counters so far, by column; counters that this kernel lacks are left out."""
     counts: dict[str, int] = {}
     for name in ("netstat", "snmp"):
@@ -47,6 +48,6 @@ def tcp_counts(net: Path = NET) -> dict[str, int]:
         for names, values in zip(lines[::2], lines[1::2], strict=False):
             kind, *columns = names.split()
             for column, value in zip(columns, values.split()[1:], strict=False):
-                if counter := COUNTERS.get(f"{kind.rstrip(':')} {column}"):
+                if counter := counters.get(f"{kind.rstrip(':')} {column}"):
                     counts[counter] = int(value)
     return counts

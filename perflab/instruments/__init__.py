@@ -1,5 +1,7 @@
 """Instruments: they measure in trials beside the load. Systems add their own."""
 
+from perflab.instruments.accounts import Accounts
+from perflab.instruments.functions import Functions
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.kernel import AcceptQueues, DatabaseWaits, SchedulerAccounts
 from perflab.instruments.other_load import OtherLoad
@@ -15,7 +17,7 @@ STANDARD: tuple[Instrument, ...] = (
 
 
 __all__ = [
-    "STANDARD", "AcceptQueues", "Chunks", "CpuSpeed", "DatabaseWaits",
-    "FlushProbe", "Instrument", "Load", "Look", "Observation", "OtherLoad", "Profiler", "Requests",
+    "STANDARD", "AcceptQueues", "Accounts", "Chunks", "CpuSpeed", "DatabaseWaits", "FlushProbe",
+    "Functions", "Instrument", "Load", "Look", "Observation", "OtherLoad", "Profiler", "Requests",
     "Scene", "SchedulerAccounts", "ServerCount", "UsersHeld",
 ]  # fmt: skip

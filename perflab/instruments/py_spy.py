@@ -22,7 +22,7 @@ import sysconfig
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from perflab.errors import ProfilerFailed
 from perflab.host.temporary_folders import temporary_folder
 
 _INSTALLED = re.compile(r".*/(?:site-packages|python3\.\d+)/")
+_PART = re.compile(r"(?:\.<locals>)?\.?<(?!locals)\w+>$")
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
 
@@ -68,6 +69,37 @@ def _name(frame: Mapping[str, Any]) -> str:
     return f"{frame['name']} ({file})".replace(";", ":")
 
 
+def own_functions(text: str, folder: str) -> Counter[str]:
+    """Return the samples of a profile by function of the service's own code.
+
+    A sample counts for the innermost function of a file that is neither Python's nor installed;
+    where there is none, for the installed module. Threads that wait, and what stands for a whole
+    process, count for nothing. Files are named from ``folder`` on, so that copies of a function in
+    two folders have one name.
+    """
+    document = json.loads(text)
+    frames = document["shared"]["frames"]
+    counts: Counter[str] = Counter()
+    for thread in document["profiles"]:
+        for sample in thread["samples"]:
+            chain = [frames[place] for place in sample if frames[place].get("file")]
+            if chain and not _WAITING.search(_name(chain[-1])):
+                counts[_own_name(chain, folder)] += 1
+    return counts
+
+
+def _own_name(chain: list[dict[str, Any]], folder: str) -> str:
+    for frame in reversed(chain):
+        # Comprehensions and lambdas are parts of the function around them.
+        file, name = str(frame["file"]), _PART.sub("", str(frame["name"]))
+        if name and file.startswith("/") and not _INSTALLED.match(file):
+            place = Path(file)
+            inside = place.is_relative_to(folder)
+            return f"{name} ({place.relative_to(folder) if inside else place.name})"
+    place = Path(_INSTALLED.sub("", str(chain[-1]["file"])))
+    return f"module {(place.name if place.is_absolute() else place.parts[0]).removesuffix('.py')}"
+
+
 TOOL = "py-spy"
 READY = "Sampling process"
 MAX_LOST_SHARE = 0.02
@@ -92,27 +124,37 @@ _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 class Profile:
     """The result of a profiler.
 
-    ``chains`` (chain, samples) are the call chains of running threads. ``looks`` is the number of
-    samples that were due.
+    ``chains`` (chain, samples) are the call chains of running threads, and ``text`` is what the
+    profiler wrote of all. ``looks`` is the number of samples that were due.
     """
 
     chains: pd.DataFrame
     looks: int
     warnings: tuple[str, ...]
+    text: str = field(repr=False)
 
 
 class PySpy:
     """py-spy attached to a service, whose first process is ``pid`` as this host numbers it.
 
     The profiler ends itself after ``bound_s``, even when this process has died. Clean-up finds it
-    by ``labels``.
+    by ``labels``. With ``children`` it samples the processes below the first one, too.
     """
 
-    def __init__(self, pid: int, rate_hz: int, bound_s: float, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        pid: int,
+        rate_hz: int,
+        bound_s: float,
+        labels: Mapping[str, str],
+        *,
+        children: bool = False,
+    ) -> None:
         self._service_pid = pid
         self._rate_hz = rate_hz
         self._bound_s = math.ceil(bound_s)
         self._environment = {**os.environ, **labels}
+        self._more = ["--subprocesses"] if children else []
 
     @property
     def pid(self) -> int:
@@ -138,7 +180,7 @@ class PySpy:
         command = [
             tool(), "record", "--pid", str(self._service_pid), "--format", "speedscope",
             "--nolineno", "--rate", str(self._rate_hz), "--duration", str(self._bound_s),
-            "--output", str(self._folder / "profile"),
+            "--output", str(self._folder / "profile"), *self._more,
         ]  # fmt: skip
         with (self._folder / "log").open("wb") as log:
             return subprocess.Popen(
@@ -185,7 +227,7 @@ class PySpy:
         chains, warnings = call_chains(text), doubts(output)
         if self._blind:
             chains, warnings = without_waiting(chains), (*warnings, IN_ANOTHER_NAMESPACE)
-        return Profile(chains, looks, warnings)
+        return Profile(chains, looks, warnings, text)
 
     def _output(self) -> str:
         return (self._folder / "log").read_text(errors="replace").strip()

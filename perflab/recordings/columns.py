@@ -61,6 +61,17 @@ WAITS = pa.schema(
 )
 # One row per sampled call chain: its functions, the outermost first, joined by ``;``.
 CALLS = pa.schema([("chain", pa.string()), ("samples", pa.int64())])
+# The samples in which a function was the innermost of a service's own code.
+FUNCTIONS = pa.schema([("function", pa.string()), ("samples", pa.int64())])
+# Where the time of a request goes, and what is counted of it, per request: a row for each entry.
+ACCOUNTS = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("entry", pa.string()),
+        ("count", pa.float64()),
+        ("time_ms", pa.float64()),
+    ]
+)
 # Every message of a stream. ``planned_ns`` is when the sending was due; the deliveries and answers
 # of a message have the same. ``at_ns`` of a row ``sent`` is when the generator began to send,
 # before encoding, like *started* of a request. ``at_ns`` of a row ``received`` is when the event

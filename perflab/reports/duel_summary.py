@@ -8,15 +8,23 @@ from typing import Any
 from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.noise import doubt
 from perflab.recordings import Run
+from perflab.reports.causes import why_data
 from perflab.reports.cells import to_markdown
-from perflab.reports.duels import Pair, answer_lines, notes, other_answers, result_table
+from perflab.reports.duels import (
+    Pair,
+    answer_lines,
+    notes,
+    other_answers,
+    result_table,
+    treatments_of,
+)
 
 MOST_LINES = 25
 
 
 def as_markdown(run: Run, pairs: Sequence[Pair]) -> str:
     """Return the answer, a doubt, the table and what limits it; of many notes the first."""
-    first, *others = [*_before(run), *_answers(pairs)]
+    first, *others = [*_before(run), *_answers(run, pairs)]
     lines = [f"### {first}", "", *others]
     if why := doubt(run):
         lines.append(f"**DOUBTFUL**: {why}")
@@ -60,9 +68,13 @@ def as_data(run: Run, pairs: Sequence[Pair]) -> dict[str, Any]:
     return {
         "run": run.run_id,
         "before": _before(run),
-        "answers": _answers(pairs),
+        "answers": _answers(run, pairs),
         "doubt": doubt(run),
         "rows": rows,
+        "why": {
+            pair.new: why_data(run, *treatments_of(run, next(iter(pair.findings.values()))))
+            for pair in pairs
+        },
         "notes": notes(run, pairs),
     }
 
@@ -71,5 +83,5 @@ def _before(run: Run) -> list[str]:
     return [*still_warming(run), *other_answers(run)]
 
 
-def _answers(pairs: Sequence[Pair]) -> list[str]:
-    return [line for pair in pairs for line in answer_lines(pair, len(pairs) == 1)]
+def _answers(run: Run, pairs: Sequence[Pair]) -> list[str]:
+    return [line for pair in pairs for line in answer_lines(run, pair, len(pairs) == 1)]

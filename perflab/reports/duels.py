@@ -32,6 +32,7 @@ from perflab.analysis.validity import listed_reasons, why_unmeasured
 from perflab.recordings import Run
 from perflab.recordings.responses import split_request
 from perflab.reports import failures
+from perflab.reports.causes import why_lines
 from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK, USUAL_P
 from perflab.statistics.in_words import MISSING, at_least, counted, missing, number
 
@@ -68,15 +69,16 @@ def are_variants(run: Run) -> bool:
 def variant_sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
     pairs = pairs_of(findings, (), ())
-    answers = (line for pair in pairs for line in answer_lines(pair, len(pairs) == 1))
+    answers = (line for pair in pairs for line in answer_lines(run, pair, len(pairs) == 1))
     return [*still_warming(run), *other_answers(run), *answers, *notes(run, pairs)]
 
 
-def answer_lines(pair: Pair, is_only: bool = True) -> list[str]:
-    """Return the answer, and below it what it is with refused trials if one side has more."""
+def answer_lines(run: Run, pair: Pair, is_only: bool = True) -> list[str]:
+    """Return the answer; below it what it is with refused trials if one side has more, and why."""
     told = [(finding, refused_words(finding)) for finding in _in_the_answer(pair.findings)]
     refused = [f"{name_of(one.contrast.response)}: {words}" for one, words in told if words]
-    return [answer(pair, is_only), *refused]
+    why = why_lines(run, *treatments_of(run, next(iter(pair.findings.values()))))
+    return [answer(pair, is_only), *refused, *why]
 
 
 def variants_answer(run: Run, findings: Sequence[Finding]) -> str:
@@ -124,6 +126,15 @@ def _are_apart(old: pd.DataFrame, new: pd.DataFrame) -> bool:
 def _lengths(rows: pd.DataFrame) -> str:
     least, most = int(rows[LENGTH].min()), int(rows[LENGTH].max())
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def differs(pair: Pair) -> bool:
+    """Return whether the response time or the CPU of a pair differs for certain."""
+    return any(
+        pair.findings[name].verdict.result in DIFFERENT
+        for name in (*TIMES, CPU)
+        if name in pair.findings
+    )
 
 
 def name_of(response: str) -> str:
@@ -292,7 +303,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
             unit, factor = UNITS.get(split_request(response)[0], ("ms", 1.0))
             new, old = (
                 _value(trials[trials["treatment"] == treatment], finding, factor)
-                for treatment in _treatments(run, finding)
+                for treatment in treatments_of(run, finding)
             )
             rows.append(
                 {
@@ -308,7 +319,7 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _treatments(run: Run, finding: Finding) -> list[str]:
+def treatments_of(run: Run, finding: Finding) -> list[str]:
     """Return the names of the variant's treatment and of the baseline's."""
     sides = (finding.contrast.numerator, finding.contrast.denominator)
     return [name for side in sides for name in run.record.selected(side)]
@@ -392,7 +403,7 @@ def _of_other_blocks(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield that other tables show other values, where valid trials are in no compared block."""
     valid = run.valid_trials()
     if any(
-        set(valid[valid["treatment"].isin(_treatments(run, finding))]["block"])
+        set(valid[valid["treatment"].isin(treatments_of(run, finding))]["block"])
         - set(finding.blocks)
         for pair in pairs
         for finding in pair.findings.values()
@@ -426,7 +437,7 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     decision, undecided = finding.decision, finding.verdict.result is Compared.NOT_DECIDED
     if finding.effect is None and not finding.contrast.set_by_load:
         valid = run.valid_trials()
-        valid = valid[valid["treatment"].isin(_treatments(run, finding))]
+        valid = valid[valid["treatment"].isin(treatments_of(run, finding))]
         yield why_unmeasured(valid, finding.response) or finding.verdict.reason
     if undecided and finding.effect and finding.effect.n < SMALLEST_N:
         yield finding.verdict.reason

@@ -34,12 +34,14 @@ WAITS = """
 class Database:
     """One connection to a server of the lab, in autocommit."""
 
-    def __init__(self, port: int, secret: str, name: str = "postgres") -> None:
+    def __init__(
+        self, port: int, secret: str, name: str = "postgres", database: str = "perflab"
+    ) -> None:
         self._name = name
         self._options: dict[str, Any] = {
             "host": HOST,
             "port": port,
-            "dbname": "perflab",
+            "dbname": database,
             "user": "perflab",
             "password": secret,
             "connect_timeout": 5,

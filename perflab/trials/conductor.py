@@ -40,6 +40,7 @@ from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.trials import choosing
+from perflab.trials.causes import explain
 from perflab.trials.duration import announced
 from perflab.trials.plan import Order, RunPlan
 from perflab.trials.progress import Event, Failed, Note, RunBegun
@@ -127,6 +128,8 @@ class Conductor:
         finally:
             state, reason = state_of(sys.exception())
             writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
+        if plan.why:
+            explain(plan, bench, writer, self.emit, lambda of: new_record(of, backend, places))
 
     def _tell_duration(self, plan: RunPlan, blocks: int) -> None:
         # No fault of an earlier run keeps this one from being measured.

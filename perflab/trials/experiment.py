@@ -316,6 +316,7 @@ class Experiment:
                 finds_warmup=parameters.finds_warmup,
                 design=parameters.block_design,
                 seed=parameters.seed or 0,
+                why=bool(recorded.get("why")),
                 warnings=(
                     *self.warnings(parameters),
                     *too_few_blocks(contrasts, blocks, parameters.fresh_blocks),

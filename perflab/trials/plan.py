@@ -79,7 +79,8 @@ class RunPlan(FrozenModel):
     ``fresh_blocks``-th block the services start afresh (0: never). ``design`` says how the trials
     of a block share its time, or is settled when services run. With ``until_decided`` the run ends
     as soon as everything is decided, after ``blocks`` at most. With ``finds_warmup`` the warm-up of
-    all loads is found when services run. ``unbroken_ms`` is the mean response time of each
+    all loads is found when services run. With ``why`` a second part looks for the causes of
+    differences. ``unbroken_ms`` is the mean response time of each
     treatment in a load before the first block, which no turn of another interrupted; it is not
     recorded.
     """
@@ -102,6 +103,7 @@ class RunPlan(FrozenModel):
     unbroken_ms: Mapping[str, float] = {}
     responses: tuple[Response, ...] = COMMON
     steady: Steady = Steady()
+    why: bool = False
 
     def settled(self, design: Design) -> RunPlan:
         """Return the plan with another design, and with the instruments that can be used in it."""

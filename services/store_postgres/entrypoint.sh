@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts PostgreSQL on 127.0.0.1 with its own defaults, after making an empty database when there is
-# none. Environment: POSTGRES_BIN, PGDATA, PGPORT, PGUSER, PASSWORD_FILE.
+# none. Statements are counted only while the lab asks for it. Environment: POSTGRES_BIN, PGDATA, PGPORT, PGUSER, PASSWORD_FILE.
 set -eu
 umask 077
 
@@ -13,4 +13,5 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
 fi
 
 exec "$POSTGRES_BIN/postgres" -D "$PGDATA" \
-    -c listen_addresses=127.0.0.1 -c port="$PGPORT" -c unix_socket_directories=
+    -c listen_addresses=127.0.0.1 -c port="$PGPORT" -c unix_socket_directories= \
+    -c shared_preload_libraries=pg_stat_statements

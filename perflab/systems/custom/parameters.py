@@ -161,6 +161,12 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
     )
 
+    why: bool = Field(
+        default=False,
+        description="after the comparison, look on the same services for what makes the "
+        "difference: statements, functions, waits and counts of a request; some 40 s",
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _named_by_revision(cls, values: Any) -> Any:
@@ -202,6 +208,8 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         variants = self.parsed_variants
         problems = [*self._of_starts(variants), *self._of_needs(variants)]
         problems += [*self._of_stores(variants), *self._of_load()]
+        if self.why and any(variant.kind == "url" for variant in variants):
+            problems.append("why needs services that the lab starts, and url: is none")
         backend, backend_problems = self._backend(variants)
         if problems or backend_problems:
             raise ValueError("; ".join([*problems, *backend_problems]))

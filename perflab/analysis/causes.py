@@ -1,0 +1,345 @@
+"""Why one side of a comparison is slower: what of a request's account makes the difference.
+
+A response time, of requests that come one at a time, is a sum: CPU of the service by function,
+statements of its stores and their other work, waits, and what none of these explains. The sides'
+difference is the sum of the differences of the entries, each with its interval over blocks
+(Student's t, which takes noise to be normal). Where the sides differ at all, the p-values of their
+entries are one family (Holm). Cost is attributed to what it was spent for, over many samples, as
+FBDetect does (B. Dong and others, SOSP 2024).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from perflab.recordings import Run
+from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
+from perflab.statistics.families import holm
+from perflab.statistics.in_words import number
+from perflab.statistics.quantiles import t_interval
+
+LEVEL = 0.05
+# An entry that never is this share of a response time cannot be a cause, and is not tested.
+LEAST_SHARE = 0.02
+# What explains less of a difference is not named.
+LEAST_EXPLAINED = 0.1
+# Counts that change by less, in a request, are none of its own; nor are sizes by a smaller share.
+LEAST_COUNT, LEAST_GROWTH = 0.5, 0.1
+# From this share on a difference comes only under load; a core that is busier is full.
+ONLY_LOADED, FULL = 0.5, 0.85
+MOST_LINES = 3
+# Before the kind of a count, whose entry may have a time as well.
+COUNTED = "number of "
+NO_SPREAD = 1e-12
+OPENED = ("count", "connections opened")
+DELAYED = ("count", "delayed acknowledgements")
+RESPONSE, REST, CPU = ("response", ""), ("not explained", ""), ("cpu", "")
+CORE = "a core"
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of an account, per request: both sides, the difference and its 95% interval.
+
+    Times are in ms. ``adjusted`` is the p-value, adjusted over all entries of the pair (NaN: not
+    tested).
+    """
+
+    old: float
+    new: float
+    change: float
+    low: float
+    high: float
+    p_value: float
+    adjusted: float = math.nan
+
+    @property
+    def differs(self) -> bool:
+        """Whether the sides differ for certain."""
+        return self.adjusted <= LEVEL
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What makes a part of a difference, ``explains_ms`` of a request, and the words for it."""
+
+    text: str
+    explains_ms: float
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The accounts of a pair, by kind and name, and what they say.
+
+    ``times`` add up to the ``response`` time, with an entry of what none of them explains; ``cpu``
+    is the service's, in all functions. ``counts`` are per request. A change of any time above
+    ``visible_ms`` would have been seen. ``only_loaded`` says what comes only under the load.
+    """
+
+    response: Entry
+    cpu: Entry
+    times: Mapping[Key, Entry]
+    counts: Mapping[Key, Entry]
+    causes: tuple[Cause, ...]
+    visible_ms: float
+    only_loaded: str = ""
+
+    @property
+    def unexplained(self) -> Entry:
+        """Return the entry of what no other explains."""
+        return self.times[REST]
+
+
+def causes_of(run: Run, new: str, old: str) -> Causes | None:
+    """Return why the treatment ``new`` differs from ``old``; None where that was not measured."""
+    if (alone := part_of(run, ALONE)) is None:
+        return None
+    profiled, loaded = part_of(run, PROFILED), part_of(run, LOADED)
+    functions = _measured(profiled, "functions") if profiled else pd.DataFrame()
+    causes = judged(_measured(alone, "accounts"), functions, new, old)
+    if causes is None or loaded is None:
+        return causes
+    return replace(causes, only_loaded=_only_loaded(loaded, new, old, causes.response))
+
+
+def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) -> Causes | None:
+    """Return why ``new`` differs from ``old``, by rows of both tables with treatment and block.
+
+    None where a side has no accounts.
+    """
+    times, counts = _by_block(accounts)
+    if not _has(times, new, old):
+        return None
+    cpu = _tested(_entries(times[[CPU]], new, old))[CPU]
+    times = _by_function(times, functions)
+    if not _has(times, new, old):
+        return None
+    of_time = _entries(times, new, old)
+    of_count = _entries(counts, new, old)
+    response = _tested({RESPONSE: of_time.pop(RESPONSE)})[RESPONSE]
+    least_ms = LEAST_SHARE * max(response.old, response.new)
+    worth = {
+        **{key: one for key, one in of_time.items() if max(one.old, one.new) >= least_ms},
+        **{
+            (COUNTED + key[0], key[1]): one
+            for key, one in of_count.items()
+            if abs(one.change) >= LEAST_COUNT
+        },
+    }
+    tested = _tested(worth)
+    of_time = {key: tested.get(key, one) for key, one in of_time.items()}
+    of_count = {key: tested.get((COUNTED + key[0], key[1]), one) for key, one in of_count.items()}
+    widths = [one.high - one.change for key, one in of_time.items() if key in tested]
+    return Causes(
+        response,
+        cpu,
+        of_time,
+        of_count,
+        tuple(_causes(response, cpu, of_time, of_count)),
+        2 * max(widths, default=math.nan),
+    )
+
+
+def _tested(family: Mapping[Key, Entry]) -> dict[Key, Entry]:
+    """Return the entries with their p-values adjusted over all of them."""
+    adjusted = holm([one.p_value for one in family.values()])
+    return {
+        key: replace(one, adjusted=p)
+        for (key, one), p in zip(family.items(), adjusted, strict=True)
+    }
+
+
+def _has(table: pd.DataFrame, new: str, old: str) -> bool:
+    return len(table) > 0 and {new, old} <= {*table.index.get_level_values("treatment")}
+
+
+def _measured(part: Run, table: str) -> pd.DataFrame:
+    """Return the rows of all trials that did not fail: a late client changes none of them."""
+    trials = part.current_trials()
+    return part.table(table, [*trials.loc[trials["state"] != "failed", "trial_id"]])
+
+
+def _by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return times and counts by treatment and block: a column for each kind and entry."""
+    times, counts = (
+        table.dropna(subset=[values]).pivot_table(
+            index=["treatment", "block"], columns=["kind", "entry"], values=values,
+            aggfunc="sum", fill_value=0.0,
+        )
+        for values in ("time_ms", "count")
+    )  # fmt: skip
+    if len(times):
+        parts = times.drop(columns=[RESPONSE]).sum(axis=1)
+        times[REST] = times[RESPONSE] - parts
+    return times, counts
+
+
+def _by_function(times: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the times with the service's CPU divided by function, as its profile divides it.
+
+    The profile of a block divides the CPU of the block with its number.
+    """
+    if table.empty:
+        return times
+    samples = table.pivot_table(
+        index=["treatment", "block"], columns="function", values="samples", aggfunc="sum",
+        fill_value=0,
+    )  # fmt: skip
+    shares = samples.div(samples.sum(axis=1), axis=0)
+    shares.columns = pd.MultiIndex.from_tuples([("function", name) for name in shares.columns])
+    both = times.index.intersection(shares.index)
+    divided = shares.loc[both].mul(times.loc[both, CPU], axis=0)
+    return pd.concat([times.loc[both].drop(columns=[CPU]), divided], axis=1)
+
+
+def _entries(table: pd.DataFrame, new: str, old: str) -> dict[Key, Entry]:
+    return {(str(key[0]), str(key[1])): _entry(table[key], new, old) for key in table.columns}
+
+
+def _entry(values: pd.Series[float], new: str, old: str) -> Entry:
+    """Return the difference of an entry, paired within blocks."""
+    sides = values.unstack("treatment")[[new, old]].dropna()
+    changes = (sides[new] - sides[old]).to_numpy(dtype=float)
+    low, high = t_interval(changes)
+    return Entry(
+        float(sides[old].mean()), float(sides[new].mean()), float(changes.mean()), low, high,
+        _p_value(changes),
+    )  # fmt: skip
+
+
+def _p_value(changes: np.ndarray) -> float:
+    """Return the p-value of Student's test that the mean change is 0."""
+    from scipy import special
+
+    mean, n = float(changes.mean()), len(changes)
+    if n < 2:
+        return math.nan
+    error = float(changes.std(ddof=1)) / math.sqrt(n)
+    if error <= NO_SPREAD * abs(mean):  # counts are often the same in all blocks
+        return 0.0 if mean else 1.0
+    return float(2 * special.stdtr(n - 1, -abs(mean) / error))
+
+
+def _causes(
+    response: Entry, cpu: Entry, times: Mapping[Key, Entry], counts: Mapping[Key, Entry]
+) -> list[Cause]:
+    """Return what explains a difference, if the sides differ: counts, then times by their size.
+
+    Where only their CPU differs, functions alone explain it. What is done more often costs time in
+    many entries, and what is on its way between processes is in none: where more statements are
+    sent, or connections opened, these explain that as well, and what a store does beside its
+    statements. Waits for a core come last: on a busy machine all that works waits longer.
+    """
+    if not response.differs and not cpu.differs:
+        return []
+    whole = response if response.differs else cpu
+    of_counts = [*_of_counts(times, counts)] if response.differs else []
+    named = {key for keys, _ in of_counts for key in keys}
+    least_ms = LEAST_EXPLAINED * abs(whole.change)
+    up = math.copysign(1.0, whole.change)
+    of_times = [
+        (key[1].startswith(CORE), Cause(_in_words(key, one), one.change))
+        for key, one in times.items()
+        if one.differs
+        and key not in named
+        and (key != REST if response.differs else key[0] == "function")
+    ]
+    of_times.sort(key=lambda each: (each[0], -up * each[1].explains_ms))
+    found = [cause for _, cause in [*of_counts, *of_times]]
+    return [each for each in found if up * each.explains_ms >= least_ms][:MOST_LINES]
+
+
+def _of_counts(
+    times: Mapping[Key, Entry], counts: Mapping[Key, Entry]
+) -> Iterator[tuple[set[Key], Cause]]:
+    """Yield the causes that are counts, each with the entries of time that it stands for."""
+    of_stores = {key for key in times if key[0] == "store"}
+    shared = {REST, *of_stores}
+    way_ms = sum(times[key].change for key in shared)
+    size = counts.get(RESPONSE)
+    if (delayed := counts.get(DELAYED)) and delayed.differs:
+        text = "answers wait for a delayed acknowledgement (40 ms), as if sent in two writes: "
+        yield {REST}, Cause(text + _instead(delayed, "a request"), times[REST].change)
+    elif (opened := counts.get(OPENED)) and opened.differs:
+        yield shared, Cause(_instead(opened, "connections opened a request"), way_ms)
+    elif changed := {key: one for key, one in counts.items() if _is_other_statement(key, one)}:
+        whole = sum(times[key].change for key in changed) + way_ms
+        yield {*shared, *changed}, Cause(_statements(changed, counts), whole)
+    elif size and size.differs and abs(size.change) > LEAST_GROWTH * size.old:
+        text = f"answers of {_bytes(size.new)} instead of {_bytes(size.old)}"
+        yield {REST}, Cause(text, times[REST].change)
+
+
+def _is_other_statement(key: Key, entry: Entry) -> bool:
+    return key[0] == "statement" and entry.differs
+
+
+def _statements(changed: Mapping[Key, Entry], counts: Mapping[Key, Entry]) -> str:
+    """Return ``21 statements a request instead of 2: SELECT ... (+20)``."""
+    every = [one for (kind, _), one in counts.items() if kind == "statement"]
+    new, old = (sum(getattr(one, side) for one in every) for side in ("new", "old"))
+    (_, name), most = max(changed.items(), key=lambda item: abs(item[1].change))
+    return f"{new:.3g} statements a request instead of {old:.3g}: {name} ({most.change:+.3g})"
+
+
+def _instead(entry: Entry, what: str) -> str:
+    return f"{entry.new:.2g} {what} instead of {entry.old:.2g}"
+
+
+def _bytes(count: float) -> str:
+    return f"{number(count / 1e3)} kB" if count >= 1e3 else f"{count:.0f} bytes"
+
+
+def _in_words(key: Key, entry: Entry) -> str:
+    """Return ``serialize (views.py) takes 0.21 ms of CPU instead of 0.05``."""
+    kind, name = key
+    sizes = f"{number(entry.new)} ms{{}} instead of {number(entry.old)}"
+    forms = {
+        "function": f"{name} takes {sizes.format(' of CPU')}",
+        "cpu": f"the service takes {sizes.format(' of CPU')}",
+        "statement": f"{name} takes {sizes.format('')}",
+        "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",
+        "wait": f"waits in {name}: {sizes.format('')}",
+    }
+    return forms[kind].replace("waits in a core", "waits for a core")
+
+
+def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
+    """Return a sentence where most of a difference comes only under the load of the run."""
+    times, _ = _by_block(_measured(loaded, "accounts"))
+    if not _has(times, new, old):
+        return ""
+    response = _entry(times[RESPONSE], new, old)
+    only_ms = response.change - alone.change
+    if not response.p_value <= LEVEL or only_ms / response.change < ONLY_LOADED:
+        return ""
+    waits = {key: one for key, one in _entries(times, new, old).items() if key[0] == "wait"}
+    key, most = max(waits.items(), key=lambda item: item[1].change * math.copysign(1, only_ms))
+    share = _core_share(loaded.current_trials(), new)
+    if abs(most.change) >= ONLY_LOADED * abs(only_ms):
+        what = key[1] if key[1].startswith(CORE) else f"its turn ({key[1]})"
+    elif share >= FULL:
+        what = f"the service itself, which uses {share:.0%} of a core"
+    else:
+        what = "something in the service that one request uses at a time: a lock, a pool, a thread"
+    return (
+        f"{number(abs(only_ms))} of {number(abs(response.change))} ms come only under the load: "
+        f"requests wait for {what}"
+    )
+
+
+def _core_share(trials: pd.DataFrame, treatment: str) -> float:
+    """Return the largest share of a core that a service of a treatment used."""
+    rows = trials[trials["treatment"] == treatment]
+    shares = [
+        rows[name].mean()
+        for name in rows.columns
+        if name.startswith("cpu_share_") and name not in ("cpu_share_client", "cpu_share_lab")
+    ]
+    return float(np.nanmax(shares)) if shares else math.nan

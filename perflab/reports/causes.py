@@ -1,0 +1,70 @@
+"""Why a variant differs: what its accounts say, in lines under the answer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from perflab.analysis.causes import Causes, Entry, causes_of
+from perflab.recordings import Run
+from perflab.statistics.in_words import number
+
+# From this share on, what nothing explains is told.
+MUCH = 0.25
+WHY = "why: "
+
+
+def why_lines(run: Run, new: str, old: str) -> list[str]:
+    """Return why a treatment differs from another in one to four lines; none if not measured."""
+    causes = causes_of(run, new, old)
+    if causes is None:
+        return []
+    whole, of_what = _whole(causes)
+    lines = [
+        f"{cause.text} ({cause.explains_ms:+.3g} of {whole.change:+.3g} {of_what})"
+        for cause in causes.causes
+    ]
+    if not causes.causes:
+        lines = [_nothing(causes)]
+    elif abs(left := whole.change - sum(each.explains_ms for each in causes.causes)) >= (
+        MUCH * abs(whole.change)
+    ):
+        lines.append(f"{left:+.3g} of {whole.change:+.3g} {of_what} are in none of these")
+    first, *others = [*lines, *filter(None, [causes.only_loaded])]
+    return [f"{WHY}{first}", *(f"{'':{len(WHY)}}{line}" for line in others)]
+
+
+def _whole(causes: Causes) -> tuple[Entry, str]:
+    """Return the difference that is explained, and its unit."""
+    if causes.response.differs or not causes.cpu.differs:
+        return causes.response, "ms"
+    return causes.cpu, "ms of CPU"
+
+
+def _nothing(causes: Causes) -> str:
+    one = causes.response
+    change = f"{one.change:+.3g} ms [{one.low:.3g}, {one.high:.3g}]"
+    found = f"nothing stands out in {change}"
+    if not one.differs:
+        found = f"no difference is certain where requests come one at a time: {change}"
+    if math.isnan(causes.visible_ms):
+        return found
+    return f"{found}; an entry above {number(causes.visible_ms)} ms would have been seen"
+
+
+def why_data(run: Run, new: str, old: str) -> dict[str, Any] | None:
+    """Return all entries of a pair's accounts as data; None if not measured."""
+    causes = causes_of(run, new, old)
+    if causes is None:
+        return None
+    tables = {"times_ms": causes.times, "counts": causes.counts}
+    return {
+        "response_ms": vars(causes.response),
+        "cpu_ms": vars(causes.cpu),
+        "causes": [vars(cause) for cause in causes.causes],
+        "only_loaded": causes.only_loaded,
+        **{
+            name: [{"kind": kind, "name": entry, **vars(one)} for (kind, entry), one in of.items()]
+            for name, of in tables.items()
+        },
+    }

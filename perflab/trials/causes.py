@@ -1,0 +1,113 @@
+"""The second part of a run: why treatments differ, on the services that are still there.
+
+Nothing of it enters the comparison: its trials lie in folders of their own, as runs of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from perflab.errors import PerflabError
+from perflab.instruments import Accounts, Functions, Requests
+from perflab.instruments.instrument import Instrument
+from perflab.load.workload import ClosedLoop, Workload
+from perflab.load.workload.workload import StopRules
+from perflab.recordings import Run, RunRecord, RunWriter
+from perflab.recordings.causes import ALONE, LOADED, PROFILED, folder_of
+from perflab.recordings.design import Design
+from perflab.trials.plan import RunPlan, Treatment, with_warmup
+from perflab.trials.progress import Event, Note
+from perflab.trials.session import Session, state_of
+from perflab.trials.trial import Bench
+
+BLOCKS = {ALONE: 6, LOADED: 4, PROFILED: 4}
+TOLD = {
+    ALONE: "why: accounts of one user's requests",
+    LOADED: "why: accounts under the load of the duel",
+    PROFILED: "why: profiles",
+}
+WARMUP_S, LEAST_S, MOST_S = 0.3, 1.2, 6.0
+# So many requests of the slower side fit into a trial.
+REQUESTS = 20
+
+
+def explain(
+    plan: RunPlan,
+    bench: Bench,
+    writer: RunWriter,
+    emit: Callable[[Event], None],
+    new_record: Callable[[RunPlan], RunRecord],
+) -> None:
+    """Measure what makes the treatments of a finished run differ; an error is told, not raised."""
+    try:
+        slowest_ms = float(Run(writer.path).valid_trials()["mean_ms"].max())
+        for part, of_part in parts(plan, min(MOST_S, max(LEAST_S, REQUESTS * slowest_ms / 1e3))):
+            emit(Note(text=TOLD[part]))
+            folder = folder_of(writer.path, part)
+            folder.mkdir(parents=True)
+            _measure(of_part, bench, RunWriter.begin(folder, new_record(of_part)), emit)
+    except (PerflabError, OSError) as error:
+        emit(Note(text=f"why the variants differ is not known: {error}"))
+
+
+def _measure(plan: RunPlan, bench: Bench, writer: RunWriter, emit: Callable[[Event], None]) -> None:
+    error: BaseException | None = None
+    try:
+        Session(plan, writer, bench, emit).run(dict.fromkeys(range(plan.blocks), 0))
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        state, reason = state_of(error)
+        writer.update(state=state, reason=reason)
+
+
+def parts(plan: RunPlan, duration_s: float) -> Iterator[tuple[str, RunPlan]]:
+    """Yield the plan of each part by its name."""
+    yield ALONE, _part(plan, ALONE, lambda load: one_at_a_time(load, duration_s), Accounts)
+    if not all(_is_one_at_a_time(treatment.workload) for treatment in plan.treatments):
+        yield LOADED, _part(plan, LOADED, lambda load: _shorter(load, duration_s), Accounts)
+    yield PROFILED, _part(plan, PROFILED, lambda load: one_at_a_time(load, duration_s), Functions)
+
+
+def _part(
+    plan: RunPlan, part: str, load: Callable[[Workload], Workload], instrument: type[Instrument]
+) -> RunPlan:
+    def changed(treatment: Treatment) -> Treatment:
+        looks = Requests(), instrument(node=treatment.workload.request.node)  # type: ignore[call-arg]
+        update = {"workload": load(treatment.workload), "instruments": looks, "at_start": None}
+        return treatment.model_copy(update=update)
+
+    update: dict[str, Any] = {
+        "treatments": tuple(map(changed, plan.treatments)),
+        "blocks": BLOCKS[part],
+        "until_decided": None,
+        "fresh_blocks": 0,
+        "finds_warmup": False,
+        "design": Design(kind="trials"),
+        "contrasts": (),
+        "warnings": (),
+        "why": False,
+    }
+    return plan.model_copy(update=update)
+
+
+def one_at_a_time(load: Workload, duration_s: float) -> Workload:
+    """Return the load of one user who waits for each answer."""
+    arrivals = ClosedLoop(users=1, duration_s=duration_s, warmup_s=WARMUP_S)
+    update = {"arrivals": arrivals, "stop": StopRules(), "objectives": ()}
+    return load.model_copy(update=update)
+
+
+def _is_one_at_a_time(load: Workload) -> bool:
+    return isinstance(load.arrivals, ClosedLoop) and load.arrivals.users == 1
+
+
+def _shorter(load: Workload, duration_s: float) -> Workload:
+    """Return the load as it is, for a shorter time."""
+    arrivals = load.arrivals
+    if isinstance(arrivals, ClosedLoop):
+        arrivals = arrivals.model_copy(update={"duration_s": duration_s, "windows": None})
+    load = load.model_copy(update={"arrivals": arrivals, "objectives": ()})
+    return with_warmup(load, WARMUP_S)

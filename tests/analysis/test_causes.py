@@ -1,0 +1,169 @@
+"""What the accounts of two sides say of their difference; planted accounts of six blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perflab.analysis.causes import Causes, judged
+
+Account = Mapping[tuple[str, str], tuple[float, float]]
+NOTHING = float("nan")
+READ, ALL = ("statement", "db: SELECT a FROM t WHERE id = $1"), ("statement", "db: SELECT a FROM t")
+# Count and ms of a request.
+PLAIN: Account = {
+    ("response", ""): (500.0, 2.0),
+    ("cpu", ""): (NOTHING, 0.8),
+    READ: (2.0, 0.1),
+    ("store", "db"): (NOTHING, 0.2),
+    ("wait", "a core"): (NOTHING, 0.1),
+    ("count", "connections opened"): (0.01, NOTHING),
+    ("count", "delayed acknowledgements"): (0.0, NOTHING),
+}
+
+
+def rows(treatment: str, account: Account, noise: float, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        [
+            {
+                "treatment": treatment, "block": block, "kind": kind, "entry": entry,
+                "count": count, "time_ms": time_ms * float(np.exp(rng.normal(0, noise))),
+            }
+            for block in range(6)
+            for (kind, entry), (count, time_ms) in account.items()
+        ]
+    )  # fmt: skip
+
+
+def profile(treatment: str, samples: Mapping[str, int]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"treatment": treatment, "block": block, "function": name, "samples": number}
+            for block in range(4)
+            for name, number in samples.items()
+        ]
+    )
+
+
+def compared(
+    changes: Account, old: Account = PLAIN, noise: float = 0.01,
+    functions: tuple[Mapping[str, int], Mapping[str, int]] = ({}, {}),
+) -> Causes:  # fmt: skip
+    accounts = pd.concat([rows("old", old, noise, 1), rows("new", {**old, **changes}, noise, 2)])
+    table = pd.concat([profile(*side) for side in zip(("old", "new"), functions, strict=True)])
+    causes = judged(accounts, table, "new", "old")
+    assert causes is not None
+    return causes
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "explains_ms"),
+    [
+        # A statement in a loop: its time, and what is on the way and in the store beside it.
+        (
+            {("response", ""): (500.0, 5.0), READ: (22.0, 1.1), ("store", "db"): (NOTHING, 1.2)},
+            "22 statements a request instead of 2: db: SELECT a FROM t WHERE id = $1 (+20)",
+            3.0,
+        ),
+        # A missing index: as many statements, and one that takes longer.
+        (
+            {("response", ""): (500.0, 5.0), READ: (2.0, 3.1)},
+            "db: SELECT a FROM t WHERE id = $1 takes 3.",
+            3.0,
+        ),
+        (
+            {("response", ""): (500.0, 12.0), ("wait", "sleep"): (NOTHING, 10.0)},
+            "waits in sleep: ",
+            10.0,
+        ),
+        (
+            {("response", ""): (500.0, 9.0), ("count", "connections opened"): (1.0, NOTHING),
+             ("store", "db"): (NOTHING, 6.2)},
+            "1 connections opened a request instead of 0.01",
+            7.0,
+        ),
+        (
+            {("response", ""): (500.0, 42.0),
+             ("count", "delayed acknowledgements"): (1.0, NOTHING)},
+            "answers wait for a delayed acknowledgement (40 ms)",
+            40.0,
+        ),
+        (
+            {("response", ""): (90_000.0, 3.0)},
+            "answers of 90.0 kB instead of 500 bytes",
+            1.0,
+        ),
+        (
+            {("response", ""): (500.0, 3.0), ("cpu", ""): (NOTHING, 1.8)},
+            "the service takes 1.",
+            1.0,
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.promise
+def test_the_first_cause_is_what_was_planted(
+    changes: Account, words: str, explains_ms: float
+) -> None:
+    first = compared(changes).causes[0]
+    assert first.text.startswith(words)
+    assert first.explains_ms == pytest.approx(explains_ms, rel=0.15)
+
+
+@pytest.mark.promise
+def test_equal_sides_have_no_cause_and_the_size_that_would_be_seen_is_told() -> None:
+    causes = compared({})
+    assert causes.causes == ()
+    assert 0 < causes.visible_ms < 0.2
+
+
+def test_equal_sides_seldom_have_a_cause() -> None:
+    named = 0
+    for seed in range(50):
+        accounts = pd.concat(
+            [rows("old", PLAIN, 0.1, 2 * seed), rows("new", PLAIN, 0.1, 2 * seed + 1)]
+        )
+        causes = judged(accounts, pd.DataFrame(), "new", "old")
+        assert causes is not None
+        named += bool(causes.causes)
+    assert named <= 7  # 5%, and three of its standard deviations
+
+
+def test_cpu_is_divided_by_function_and_adds_up() -> None:
+    changes = {("response", ""): (500.0, 3.0), ("cpu", ""): (NOTHING, 1.8)}
+    before, after = {"f (a.py)": 40, "g (a.py)": 40}, {"f (a.py)": 40, "g (a.py)": 140}
+    causes = compared(changes, functions=(before, after))
+    assert causes.causes[0].text.startswith("g (a.py) takes 1.4")
+    parts = sum(one.change for one in causes.times.values())
+    assert parts == pytest.approx(causes.response.change)
+
+
+def test_where_only_cpu_differs_functions_explain_it() -> None:
+    """A thread beside the requests: they take as long."""
+    before, after = {"f (a.py)": 80}, {"f (a.py)": 80, "beat (a.py)": 100}
+    changes = {("cpu", ""): (NOTHING, 1.8)}
+    old = {**PLAIN, ("response", ""): (500.0, 40.0)}
+    causes = compared(changes, old, noise=0.05, functions=(before, after))
+    assert not causes.response.differs
+    assert [cause.text.split(" takes")[0] for cause in causes.causes] == ["beat (a.py)"]
+
+
+def test_one_statement_instead_of_another_is_told_with_its_name() -> None:
+    changes = {("response", ""): (500.0, 4.0), READ: (0.0, 0.0), ALL: (2.0, 2.1)}
+    first = compared(changes).causes[0]
+    assert first.text.startswith("2 statements a request instead of 2: db: SELECT a FROM t")
+    assert first.explains_ms == pytest.approx(2.0, rel=0.15)
+
+
+def test_a_wait_for_a_core_does_not_come_before_what_works_more() -> None:
+    changes = {
+        ("response", ""): (500.0, 9.0), ("cpu", ""): (NOTHING, 2.8),
+        ("wait", "a core"): (NOTHING, 5.1),
+    }  # fmt: skip
+    texts = [cause.text for cause in compared(changes).causes]
+    assert [text.split(":")[0].split(" takes")[0] for text in texts] == [
+        "the service", "waits for a core",
+    ]  # fmt: skip

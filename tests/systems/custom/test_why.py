@@ -1,0 +1,64 @@
+"""``--why``: a duel of real services with a database says what makes the difference."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab.recordings import Run
+from perflab.stacks import cleanup
+from tests.systems.custom.test_variants import problems
+
+SERVER = f"{sys.executable} {Path(__file__).with_name('asking_server.py')}"
+
+
+def duel(runs: Path, planted: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [
+        str(Path(sys.executable).with_name("perflab")), "duel",
+        "--variant", f"old=command:{SERVER}", "--variant", f"new=command:{SERVER} {planted}",
+        "--needs", "db=postgres", "--env", "DATABASE_URL={db.url}", "--setup", f"{SERVER} fill",
+        "--users", "1", "--blocks", "3", "--duration", "0.3", "--warmup", "0.1", "--why", *words,
+    ]  # fmt: skip
+    variables = {"PERFLAB_RUNS": str(runs), "PERFLAB_FIGURES": str(runs / "figures")}
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.promise
+@pytest.mark.timeout(900)
+def test_planted_causes_are_in_the_accounts_and_the_comparison_does_not_hold_their_trials(
+    tmp_path: Path,
+) -> None:
+    planted, summary = "loop sleep connection serializer", tmp_path / "summary.md"
+    done = duel(tmp_path, planted, "--json", "--summary", str(summary))
+    assert done.returncode in (0, 4), done.stderr
+    answer = json.loads(done.stdout)
+    why = answer["why"]["new"]
+    counts, times = (
+        {(row["kind"], row["name"]): (row["old"], row["new"]) for row in why[of]}
+        for of in ("counts", "times_ms")
+    )
+    # Counts are exact, and times of 10 ms a request are seen on any machine.
+    assert counts["statement", "db: SELECT id FROM items WHERE id = $1"] == (0, 20)
+    old, new = counts["count", "connections opened"]
+    assert old < 0.2 < 0.9 < new
+    assert times["wait", "sleep"][1] > 5 > times["wait", "sleep"][0]
+    old, new = times["function", "serialize (asking_server.py)"]
+    assert new > 2 * old
+    first = next(line for line in answer["answers"] if line.startswith("why: "))
+    assert "connections opened a request instead of 0" in first
+    assert first in summary.read_text()
+    run = Run(next(tmp_path.glob("2*")))
+    assert len(run.trials()) == 6
+    assert cleanup.everything() == []
+
+
+def test_why_of_a_service_that_the_lab_does_not_start_is_refused() -> None:
+    variants = ["a=url:http://127.0.0.1:9", "b=url:http://127.0.0.1:8"]
+    told = problems(variants=variants, why=True)
+    assert "why needs services that the lab starts, and url: is none" in told
