@@ -82,6 +82,9 @@ def command(
     think_time: Annotated[float | None, _option("seconds a user waits", LOAD)] = None,
     rate: Annotated[float | None, _option("open loop: requests a second", LOAD)] = None,
     arrivals: Annotated[str, _option("constant or poisson", LOAD)] = "",
+    script: Annotated[
+        str, _option("users of a Python class: FILE.py:Class (perflab.load.users)", LOAD)
+    ] = "",
     path: Annotated[str, _option("path and query of the request", LOAD)] = "",
     method: Annotated[str, _option("GET, POST...", LOAD, "--method", "-X")] = "",
     header: Annotated[
@@ -177,7 +180,7 @@ def command(
     options: dict[str, Any] = {
         "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
         "allow_targets": allow_target, "users": users, "think_time_s": think_time, "rate": rate,
-        "arrivals": arrivals, "path": path, "method": method, "headers": header,
+        "arrivals": arrivals, "script": script, "path": path, "method": method, "headers": header,
         "body": _text(body), "connection": connection, "timeout_s": timeout,
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,

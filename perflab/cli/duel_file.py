@@ -27,7 +27,7 @@ TABLES = (VARIANTS, SERVICE, LOAD)
 MAPPINGS = ((VARIANTS,), (SERVICE, "env"), (SERVICE, "needs"))
 KNOWN = ((SERVICE,), (LOAD,), *MAPPINGS)
 # Files that a table names, relative to the file.
-FILES = ("header_file", "env_file")
+FILES = ("header_file", "env_file", "script")
 OF_TREES = ("command", "prepare")
 # The options of parameters that have other names.
 FLAGS = {"variants": "variant", "headers": "header", "allow_targets": "allow_target"}
@@ -75,7 +75,7 @@ def given(
     bounds = [*checked.fail_on, *fail_on]
     if run:
         return of_run | {"resume": run}, bounds, checked.strict
-    _refuse_unknown_requests(bounds, [each.name for each in checked.requests])
+    _refuse_unknown_requests(bounds, checked.request_names)
     of_all_pairs = len(bounds) * (len(checked.variants) - 1)
     return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
 
@@ -87,7 +87,7 @@ def _flag(name: str) -> str:
 
 def _refuse_unknown_requests(bounds: Sequence[str], names: Sequence[str]) -> None:
     """Raise ParameterError for thresholds on requests that the load does not have."""
-    asked = [bound.partition(":")[0].strip() for bound in bounds if ":" in bound]
+    asked = [bound.rpartition(":")[0].strip() for bound in bounds if ":" in bound]
     if problems := unknown("request", asked, names):
         raise ParameterError("perflab duel --fail-on", problems)
 
@@ -130,7 +130,8 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     if values:
         values["folder"] = str(folder / str(values.get("folder", "")))
     for name in FILES:
-        if name in values:
+        # A script may be a module's as well.
+        if name in values and (name != "script" or ".py:" in str(values[name])):
             values[name] = str(folder / str(values[name]))
     return values, {_parameter(keys): place for keys, place in reversed(places.items())}
 

@@ -101,6 +101,9 @@ class LoadParameters(Parameters):
         0.0, "end after seconds (default 10)", ENDING, "--duration", "-d", ge=0
     )
     warmup_s: float = option(0.0, "seconds before the load, recorded apart", ARRIVALS, ge=0)
+    script: str = option(
+        "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -114,6 +117,13 @@ class LoadParameters(Parameters):
         if any(not 100 <= status <= 599 for status in _all(expected)):
             raise ValueError("a status is a number from 100 to 599; several are 201,409")
         return expected
+
+    @field_validator("script")
+    @classmethod
+    def _has_a_whole_path(cls, script: str) -> str:
+        # Workers run in another folder.
+        place, colon, name = script.rpartition(":")
+        return f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else script
 
     @field_validator("headers")
     @classmethod
@@ -141,7 +151,9 @@ class LoadParameters(Parameters):
         }
 
     def loop(self) -> Mapping[str, Any]:
-        """Return the arrivals as data: an open loop where there is a rate, else a closed one."""
+        """Return the arrivals as data: of a script, an open loop by its rate, or a closed one."""
+        if self.script:
+            return self._scripted(self.duration_s)
         length_s = self.warmup_s + self.duration_s
         if self.rate:
             return {
@@ -159,6 +171,15 @@ class LoadParameters(Parameters):
             "max_duration_s": length_s,
         }
 
+    def _scripted(self, duration_s: float) -> Mapping[str, Any]:
+        from perflab.load.workers.scripted import find
+
+        find(self.script)
+        return {
+            "kind": "scripted", "script": self.script, "users": self.users,
+            "duration_s": duration_s, "warmup_s": self.warmup_s,
+        }  # fmt: skip
+
 
 class LoadOptions(LoadParameters):
     """The options of one load without an experiment; 0 or nothing means not given."""
@@ -166,9 +187,6 @@ class LoadOptions(LoadParameters):
     url: str
     stages: str = option("", "open loop in stages: 100:10,100-500:30", ARRIVALS)
     burst: int = option(0, "this many requests at one instant", ARRIVALS)
-    script: str = option(
-        "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
-    )
     seed: int = option(0, "seed of Poisson arrivals, and of a script", ARRIVALS)
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
@@ -294,7 +312,8 @@ class LoadOptions(LoadParameters):
             return {"kind": "burst", "size": self.burst}
         duration_s = self.duration_s or (0.0 if self.requests else DEFAULT_DURATION_S)
         if self.script:
-            return self._scripted(duration_s or DEFAULT_DURATION_S)
+            joining = {"join_s": self.ramp_s / self.users, "seed": self.seed}
+            return {**self._scripted(duration_s or DEFAULT_DURATION_S), **joining}
         if self.users:
             pace = {"pacing_s": self.pacing_s, "ramp_s": self.ramp_s, "requests": self.requests}
             max_duration_s = duration_s + self.warmup_s if duration_s else 3_600.0
@@ -307,18 +326,6 @@ class LoadOptions(LoadParameters):
         return {
             "kind": "open", "stages": stages, "arrivals": self.arrivals, "seed": self.seed,
             "warmup_s": self.warmup_s,
-        }  # fmt: skip
-
-    def _scripted(self, duration_s: float) -> Mapping[str, Any]:
-        from perflab.load.workers.scripted import find
-
-        place, colon, name = self.script.rpartition(":")
-        # Workers run in another folder: the path must not be relative.
-        script = f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else self.script
-        find(script)
-        return {
-            "kind": "scripted", "script": script, "users": self.users, "duration_s": duration_s,
-            "warmup_s": self.warmup_s, "join_s": self.ramp_s / self.users, "seed": self.seed,
         }  # fmt: skip
 
     def _file(self) -> bytes:

@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.doubts.still_warming import still_warming
-from perflab.analysis.doubts.unseen_answers import unseen_answers
+from perflab.analysis.doubts.unseen_answers import unlike, unseen_answers
 from perflab.analysis.effect_words import (
     IN_TIMES,
     effect_text,
@@ -96,7 +96,7 @@ def other_answers(run: Run) -> list[str]:
     """
     trials, under_load = run.trials(), [*unseen_answers(run).values()]
     if DIGEST not in trials:
-        return under_load
+        return [*under_load, *unlike(run)]
     answered = trials.dropna(subset=[LENGTH])
     old, *others = (
         (name, answered[answered[f"factor_{VARIANT}"] == name])

@@ -188,6 +188,8 @@ def with_warmup(workload: Workload, warmup_s: float) -> Workload:
         longer_s = warmup_s - arrivals.warmup_s
         stages = (stage.model_copy(update={"duration_s": stage.duration_s + longer_s}),)
         changed: dict[str, Any] = {"stages": stages}
+    elif isinstance(arrivals, Scripted):
+        changed = {}
     else:
         assert isinstance(arrivals, ClosedLoop)
         changed = {"max_duration_s": warmup_s + arrivals.duration_s}

@@ -13,6 +13,7 @@ from typing import Any
 from perflab import credentials
 from perflab.host.own_folders import own_folder
 from perflab.instruments import STANDARD
+from perflab.load.workers.script_names import request_names
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
 from perflab.recordings.responses import FAILURES, named, split_request
@@ -63,7 +64,8 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
         target=target.url if target else "",
         allowed=parameters.allow_targets,
     )
-    by_request = (ByRequest(),) if parameters.requests else ()
+    names = parameters.request_names
+    by_request = (ByRequest(names=names),) if names else ()
     return Treatment(
         name=f"{FACTOR}={variant.name}",
         label=variant.label,
@@ -244,6 +246,13 @@ def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
             f"the code of {', '.join(commands)} is not recorded: commit it and name its revision "
             "(git:REPOSITORY@REVISION)"
         )
+    if parameters.script:
+        texts.append("whole trials follow one another: users of a script keep state")
+        if not request_names(parameters.script)[1]:
+            texts.append(
+                "some requests of the script have no rows of their own, because their names are "
+                "put together when they are sent: give them a text, such as name='item'"
+            )
     if parameters.also:
         texts.append(
             f"{', '.join(parameters.also)}: the lab did not start this store; all variants share "
