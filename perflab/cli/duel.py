@@ -24,7 +24,6 @@ from perflab.errors import (
     RunInterrupted,
     ServiceFailed,
     WrongAnswer,
-    cause,
 )
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def command(
         list[str] | None,
         _option("name of a header or variable whose value is a secret; repeatable", LOAD),
     ] = None,
-    body: Annotated[str, _option("body, or @FILE of text", LOAD)] = "",
+    body: Annotated[str, _option("body, or @FILE (text or any bytes)", LOAD)] = "",
     connection: Annotated[str, _option("keep-alive or per-request", LOAD)] = "",
     timeout: Annotated[float | None, _option("seconds a request may take (10)", LOAD)] = None,
     expect_status: Annotated[
@@ -181,7 +180,7 @@ def command(
         "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
         "allow_targets": allow_target, "users": users, "think_time_s": think_time, "rate": rate,
         "arrivals": arrivals, "script": script, "path": path, "method": method, "headers": header,
-        "body": _text(body), "connection": connection, "timeout_s": timeout,
+        "body": body, "connection": connection, "timeout_s": timeout,
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
         "seed": seed, "variants": variant, "env": env, "header_file": header_file,
@@ -223,16 +222,6 @@ def _statuses_of_git(asked: bool) -> Iterator[None]:
         print(f"perflab: {error}", file=sys.stderr)
         is_a_variants = isinstance(error, ServiceFailed | ImageError | WrongAnswer)
         raise typer.Exit(SKIPPED if is_a_variants else LAB_FAILED) from None
-
-
-def _text(body: str) -> str:
-    """Return a body; for ``@FILE`` the content of the file."""
-    if not body.startswith("@"):
-        return body
-    try:
-        return Path(body[1:]).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError("perflab duel", [f"--body {body}: {cause(error)}"]) from None
 
 
 def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> None:

@@ -17,6 +17,7 @@ from pydantic import create_model
 from perflab import systems
 from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError, cause
+from perflab.load.body_files import SIGN
 from perflab.parameters import check, did_you_mean, unknown
 from perflab.project import FILE, OF_A_PROJECT, project_file
 
@@ -133,6 +134,9 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         # A script may be a module's as well.
         if name in values and (name != "script" or ".py:" in str(values[name])):
             values[name] = str(folder / str(values[name]))
+    for item in (values, *values.get("requests", ())):
+        if isinstance(item, dict) and str(item.get("body", "")).startswith(SIGN):
+            item["body"] = f"{SIGN}{folder / str(item['body'])[1:]}"
     return values, {_parameter(keys): place for keys, place in reversed(places.items())}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.credentials import REFERENCE, USER_AND_PASSWORD, keep, reference
+from perflab.load.body_files import with_text
 
 # Of headers and variables of the environment, without regard to case and with "_" for "-".
 NAMES = re.compile(
@@ -206,6 +207,8 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
             text for text in _variables(Path(str(file))) if text.partition("=")[0] not in own
         ]
         changed |= {"env_file": "", "env": [*given, *of_file]}
+    if isinstance(text := changed.get("body"), str):
+        changed["body"] = with_text(text)
     for parameter, form in FORMS.items():
         value = changed.get(parameter)
         if isinstance(value, str) and parameter not in LISTS:
@@ -231,6 +234,8 @@ def _of_request(request: Any, names: Names) -> Any:
     if not isinstance(request, Mapping):
         return request
     changed = dict(request)
+    if isinstance(text := changed.get("body"), str):
+        changed["body"] = with_text(text)
     for field, form in {"path": target, "body": body}.items():
         if isinstance(changed.get(field), str):
             changed[field] = form(changed[field], names)

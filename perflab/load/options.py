@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator, mo
 
 from perflab import credentials
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.body_files import content_of
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.literals import SECRET_NAME, by_reference
 from perflab.load.workload.request import Statuses
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
-MOST_BODY_BYTES = 16 * 1024 * 1024
 # By option: the options that it makes no use of; the options of which it needs one.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
     "rate": ("requests",),
     "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
-    "body_file": ("body",),
 }
 _NEEDED = {
     "script": ("users",),
@@ -85,7 +84,7 @@ class LoadParameters(Parameters):
     secret: tuple[Annotated[str, Field(pattern=f"^{SECRET_NAME.pattern}$")], ...] = option(
         (), "name of a header or parameter whose value is a secret; repeatable", REQUEST
     )
-    body: str = option("", "body of the request", REQUEST)
+    body: str = option("", "body, or @FILE (text or any bytes)", REQUEST)
     expect_status: Statuses = option(
         "200", "another status is a failure (200); several: 201,409", REQUEST, validate_default=True
     )
@@ -141,7 +140,7 @@ class LoadParameters(Parameters):
                 "method": (self.method or ("POST" if self.body else "GET")).upper(),
                 "path": path,
                 "headers": {name.strip(): value.strip() for name, _, value in headers},
-                "body": self.body,
+                "body": content_of(self.body),
                 "expect_status": self.expect_status,
                 "expect_body": self.expect_body,
             },
@@ -191,7 +190,6 @@ class LoadOptions(LoadParameters):
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
     connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
-    body_file: str = option("", "send this file's bytes, up to 16 MiB", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
     stream: Literal["", "sse", "ndjson"] = option(
@@ -290,8 +288,6 @@ class LoadOptions(LoadParameters):
         """Return the workload as data; raises ParameterError where a file cannot be read."""
         workload = super().words(path)
         request = workload["request"] | {"redirects": self.redirects}
-        if self.body_file:
-            request |= {"method": (self.method or "POST").upper(), "body": self._file()}
         request["expect_bytes"] = self.expect_bytes
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
@@ -327,21 +323,6 @@ class LoadOptions(LoadParameters):
             "kind": "open", "stages": stages, "arrivals": self.arrivals, "seed": self.seed,
             "warmup_s": self.warmup_s,
         }  # fmt: skip
-
-    def _file(self) -> bytes:
-        """Return the content of the body's file."""
-        try:
-            content = Path(self.body_file).read_bytes()
-        except OSError as error:
-            problem = f"--body-file {self.body_file}: {error.strerror}"
-            raise ParameterError("perflab load", [problem]) from None
-        if len(content) > MOST_BODY_BYTES:
-            problem = (
-                f"--body-file {self.body_file} has {len(content)} bytes; a body may have "
-                f"{MOST_BODY_BYTES >> 20} MiB"
-            )
-            raise ParameterError("perflab load", [problem])
-        return content
 
     def _bundle(self) -> str:
         """Return the absolute path: workers run in another folder."""

@@ -32,7 +32,7 @@ from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.answers import answers_in, first_answers
 from perflab.load.workload.arrivals import Scripted
-from perflab.load.workload.mix import filled, has_placeholders
+from perflab.load.workload.mix import filled
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import CHECKS_S, LEAST_CHECKS, MOST_CHECKS, one_user
 from perflab.recordings import Remark
@@ -79,17 +79,17 @@ class _RightAnswer(Look["RightAnswer"]):
         """Return a request with values for its placeholders."""
         numbers = random.Random(self.scene.workload.seed)
         sent = request.with_credentials()
-        return filled(sent, numbers, user=0) if has_placeholders(sent) else sent
+        return filled(sent, numbers, user=0) if self.scene.workload.mix else sent
 
     def _content(self, template: Request) -> bytes:
         """Send a request, and return what it is answered with if that is what is expected."""
         address = self.settings.target or self._local_address()
-        body = str(template.body).encode() if template.body else None
+        body = template.bodies[0] or None
+        # urllib would send another type than the load does.
+        headers = {"Content-Type": template.usual_type} if body else {}
+        headers |= template.headers
         request = urllib.request.Request(
-            address + template.path,
-            body,
-            dict(template.headers),
-            method=template.method,
+            address + template.path, body, headers, method=template.method
         )
         what = f"{template.method} {template.path}"
         began_s = time.monotonic()
