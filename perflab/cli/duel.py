@@ -276,7 +276,13 @@ def _print(run: Run, pairs: list[Pair]) -> None:
     """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
     from perflab.analysis.doubts.still_warming import still_warming
     from perflab.analysis.noise import doubt
-    from perflab.reports.duels import answer_lines, notes, other_answers, result_table
+    from perflab.reports.duels import (
+        answer_lines,
+        beside_the_answer,
+        notes,
+        other_answers,
+        result_table,
+    )
 
     console = make_console()
     for sentence in [*still_warming(run), *other_answers(run)]:
@@ -284,6 +290,8 @@ def _print(run: Run, pairs: list[Pair]) -> None:
     for pair in pairs:
         for line in answer_lines(pair, len(pairs) == 1):
             console.print(Text(line, "bold"), soft_wrap=True)
+    for sentence in beside_the_answer(run, pairs):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     if why := doubt(run):
         console.print(f"DOUBTFUL: {why}", markup=False, highlight=False)
     if any(finding.effect for pair in pairs for finding in pair.findings.values()):

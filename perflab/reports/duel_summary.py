@@ -9,14 +9,21 @@ from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.noise import doubt
 from perflab.recordings import Run
 from perflab.reports.cells import to_markdown
-from perflab.reports.duels import Pair, answer_lines, notes, other_answers, result_table
+from perflab.reports.duels import (
+    Pair,
+    answer_lines,
+    beside_the_answer,
+    notes,
+    other_answers,
+    result_table,
+)
 
 MOST_LINES = 25
 
 
 def as_markdown(run: Run, pairs: Sequence[Pair]) -> str:
     """Return the answer, a doubt, the table and what limits it; of many notes the first."""
-    first, *others = [*_before(run), *_answers(pairs)]
+    first, *others = [*_before(run), *_answers(run, pairs)]
     lines = [f"### {first}", "", *others]
     if why := doubt(run):
         lines.append(f"**DOUBTFUL**: {why}")
@@ -60,7 +67,7 @@ def as_data(run: Run, pairs: Sequence[Pair]) -> dict[str, Any]:
     return {
         "run": run.run_id,
         "before": _before(run),
-        "answers": _answers(pairs),
+        "answers": _answers(run, pairs),
         "doubt": doubt(run),
         "rows": rows,
         "notes": notes(run, pairs),
@@ -71,5 +78,6 @@ def _before(run: Run) -> list[str]:
     return [*still_warming(run), *other_answers(run)]
 
 
-def _answers(pairs: Sequence[Pair]) -> list[str]:
-    return [line for pair in pairs for line in answer_lines(pair, len(pairs) == 1)]
+def _answers(run: Run, pairs: Sequence[Pair]) -> list[str]:
+    answers = [line for pair in pairs for line in answer_lines(pair, len(pairs) == 1)]
+    return [*answers, *beside_the_answer(run, pairs)]

@@ -39,6 +39,7 @@ from perflab.recordings import Remark
 from perflab.recordings.responses import (
     FAILURES,
     MEMORY_UNKNOWN,
+    OF_ALL,
     growth_column,
     of_request,
     requests_column,
@@ -248,7 +249,8 @@ class _ServiceCost(Look["ServiceCost"]):
     def _cpu(self, load: Load) -> dict[str, float]:
         """Return the CPU of a request: of the service, and of all that it needs."""
         whole: dict[str, float] = {}
-        for name in self.scene.services:
+        shared = [name for name in load.samples["service"].unique() if name.startswith(OF_ALL)]
+        for name in (*self.scene.services, *shared):
             samples = load.samples[load.samples["service"] == name]
             for column, value in cpu_per_success(CPU, samples, load.result).items():
                 whole[column] = whole.get(column, 0.0) + value
@@ -258,9 +260,9 @@ class _ServiceCost(Look["ServiceCost"]):
 class ServiceCost(Instrument):
     """CPU time per measured request, and memory after the load, of a service that the lab started.
 
-    ``service_cpu_us_per_request`` is all CPU of the service, and of the stores that it needs, in
-    the measured stage over the requests that succeeded in it; ``failure_share`` is of measured
-    requests, in steps of one request.
+    ``service_cpu_us_per_request`` is all CPU of the service, and of the stores that it needs or may
+    use, in the measured stage over the requests that succeeded in it; ``failure_share`` is of
+    measured requests, in steps of one request.
     ``service_memory_bytes`` is read once, after the load: of processes what they share once, of
     containers that of their control group (:mod:`perflab.host.meters`). Beside it stand its
     growth with a request, by samples of resident memory, and the requests that were sent before.
