@@ -62,7 +62,7 @@ def command(
         list[str] | None,
         _option("NAME=VALUE, or NAME of your environment, for variants; repeatable", START),
     ] = None,
-    env_file: Annotated[str, _option("file of lines NAME=VALUE, shown nowhere", START)] = "",
+    env_file: Annotated[str, _option("file of lines NAME=VALUE, recorded nowhere", START)] = "",
     needs: Annotated[
         list[str] | None,
         _option("NAME=postgres or NAME=redis: a store of its own; repeatable", START),

@@ -5,13 +5,22 @@ All that is behind this door, such as parameters, plans and records, holds refer
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perflab.credentials import REFERENCE, USER_AND_PASSWORD, keep, reference
+from perflab.credentials import (
+    REFERENCE,
+    USER_AND_PASSWORD,
+    call_plain,
+    keep,
+    names_in,
+    reference,
+    value_of,
+)
 from perflab.load.body_files import with_text
 
 # Of headers and variables of the environment, without regard to case and with "_" for "-".
@@ -39,6 +48,8 @@ BARE = re.compile(r"[\w@%+=:,./{}-]+")
 # Nobody is called so: a token that stands for user and password.
 LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=@)")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.S)
+# A variable that has the caller's value, or that of a file.
+PASSED_ON = re.compile(r"(?i)(\w+)(?:=\{env:(\1(?:_\d+)?)\})?")
 SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -204,7 +215,7 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
         given = _listed(changed.get("env"))
         own = {text.partition("=")[0] for text in given}
         of_file = [
-            text for text in _variables(Path(str(file))) if text.partition("=")[0] not in own
+            text for text in _variables(Path(str(file)), names) if text.partition("=")[0] not in own
         ]
         changed |= {"env_file": "", "env": [*given, *of_file]}
     if isinstance(text := changed.get("body"), str):
@@ -219,6 +230,7 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
             ]
     if isinstance(requests := changed.get("requests"), list | tuple):
         changed["requests"] = [_of_request(item, names) for item in requests]
+    _call_plain(changed, names)
     names.met |= {_plain(text.partition("=")[0]) for text in _listed(changed.get("env"))}
     for number, name in enumerate(more, start=1):
         if _plain(name) not in names.met:
@@ -227,6 +239,28 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
                 "query parameter that is given; it takes names, and no values"
             )
     return changed
+
+
+def _call_plain(values: Mapping[str, Any], names: Names) -> None:
+    """Note which variables of services are no secrets: nothing else refers to them, either."""
+    passed: dict[str, str] = {}
+    others = []
+    for text in _listed(values.get("env")):
+        if match := PASSED_ON.fullmatch(text):
+            passed[match[2] or match[1]] = match[1]
+        else:
+            others.append(text)
+    used = names_in(json.dumps({**values, "env": others}, default=str))
+    for name, variable in passed.items():
+        value = value_of(name)
+        is_plain = value is not None and name not in used and _is_plain(variable, value, names)
+        call_plain(name, is_plain)
+
+
+def _is_plain(name: str, value: str, names: Names) -> bool:
+    """Return whether neither the name nor the value of a variable looks like a secret."""
+    has_secret = USER_AND_PASSWORD.search(value) or LONG_USER.search(value)
+    return not (names.has(name) or has_secret or NAMES.search(_plain(value)))
 
 
 def _of_request(request: Any, names: Names) -> Any:
@@ -263,7 +297,7 @@ def _of_file(file: Path) -> list[str]:
     return headers
 
 
-def _variables(file: Path) -> list[str]:
+def _variables(file: Path, names: Names) -> list[str]:
     """Return the variables of a file of lines ``NAME=value``, as a shell reads it, by reference."""
     texts = []
     for number, line in _lines("env_file", file):
@@ -274,7 +308,8 @@ def _variables(file: Path) -> list[str]:
         if len(words) != 1 or not ASSIGNED.fullmatch(words[0]):
             raise ValueError(f"env_file {file.name}, line {number}: it is not like 'NAME=value'")
         name, _, value = words[0].partition("=")
-        texts.append(f"{name}={keep(value, name) if value else ''}")
+        kept = keep(value, name, _is_plain(name, value, names)) if value else ""
+        texts.append(f"{name}={kept}")
     return texts
 
 

@@ -110,7 +110,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     )
     env_file: str = Field(
         default="",
-        description="file with lines NAME=VALUE, which are shown nowhere; env overrules it",
+        description="file with lines NAME=VALUE, which are recorded nowhere; env overrules it",
     )
     also: tuple[str, ...] = Field(
         default=(),
