@@ -50,6 +50,8 @@ LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=@)")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.S)
 # A variable that has the caller's value, or that of a file.
 PASSED_ON = re.compile(r"(?i)(\w+)(?:=\{env:(\1(?:_\d+)?)\})?")
+# What is shorter stands in too many texts; a password is seldom one word of small letters.
+ORDINARY = re.compile(r".{0,7}|[a-z]{1,12}", re.S)
 SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -258,9 +260,9 @@ def _call_plain(values: Mapping[str, Any], names: Names) -> None:
 
 
 def _is_plain(name: str, value: str, names: Names) -> bool:
-    """Return whether neither the name nor the value of a variable looks like a secret."""
-    has_secret = USER_AND_PASSWORD.search(value) or LONG_USER.search(value)
-    return not (names.has(name) or has_secret or NAMES.search(_plain(value)))
+    """Return whether a variable is no secret, by its name and by a value that is a mere word."""
+    is_secret = names.has(name) or NAMES.search(_plain(value))
+    return bool(ORDINARY.fullmatch(value)) and not is_secret
 
 
 def _of_request(request: Any, names: Names) -> Any:

@@ -174,14 +174,14 @@ def test_what_an_answer_repeats_in_another_spelling_is_masked(spelt: str) -> Non
 
 
 @pytest.mark.promise
-def test_of_the_variables_of_a_service_only_credentials_are_masked(
+def test_of_the_variables_of_a_service_ordinary_words_are_not_masked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REGION_OF_IT", "europe")
     monkeypatch.setenv("VISITOR_OF_IT", "caroline")
     file = tmp_path / ".env"
     file.write_text(
-        "MODE_OF_IT=test\nAPI_KEY=hunter2k\nBUS=amqp://me:hunter3b@bus/\nMINE=hunter4m\n"
+        "MODE_OF_IT=test\nSTAGE_OF_IT=production\nLONG_OF_IT=hunter7-x\nPIN_KEY=1234\nAPI_KEY=hunter2k\nBUS=amqp://me:hunter3b@bus/\nMINE=hunter4m\n"
         "DSN='host=db password=hunter5d'\nHEADER_OF_IT=hunter6h\n"
     )
     given = {
@@ -193,10 +193,10 @@ def test_of_the_variables_of_a_service_only_credentials_are_masked(
     for values in (references, by_reference(references)):
         assert "hunter" not in str(values)
         assert "test" not in str(values["env"]), "it is recorded nowhere"
-    told = (
-        "a test in europe: hunter2k hunter3b hunter4m host=db password=hunter5d hunter6h caroline"
-    )
+    told = "a test in europe production: hunter7-x pin 1234; hunter2k hunter3b hunter4m "
+    told += "host=db password=hunter5d hunter6h caroline"
     resolved(str(references))
-    assert masked(told).startswith("a test in europe: {env:")
+    assert masked(told).startswith("a test in europe production: {env:")
     assert "hunter" not in masked(told)
+    assert "1234" not in masked(told)
     assert "caroline" not in masked(told)
