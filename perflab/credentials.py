@@ -30,6 +30,8 @@ LEAST_WITHIN_WORDS = 8
 _kept: dict[str, str] = {}
 # The values that were given or looked up in this process, with the names that are shown for them.
 _known: dict[str, str] = {}
+# The names of values that are recorded nowhere, and are no secrets: those of a service's variables.
+_plain: set[str] = set()
 
 
 def reference(name: str) -> str:
@@ -37,23 +39,36 @@ def reference(name: str) -> str:
     return f"{{env:{name}}}"
 
 
-def keep(value: str, name: str) -> str:
+def keep(value: str, name: str, is_plain: bool = False) -> str:
     """Keep a literal in memory, and return the reference that stands for it from now on.
 
-    It is named by its place, such as a header; another value of that name gets a number.
+    It is named by its place, such as a header; another value of that name gets a number. One that
+    is plain is not masked.
     """
     stem = re.sub(r"\W+", "_", name).strip("_").upper()
     stem = f"_{stem}" if not stem or stem[0].isdigit() else stem
     chosen, number = stem, 1
-    while _value_of(chosen) not in (None, value):
+    while value_of(chosen) not in (None, value):
         number += 1
         chosen = f"{stem}_{number}"
+    call_plain(chosen, is_plain)
     _kept[chosen] = _known_as(value, chosen)
     return reference(chosen)
 
 
-def take(values: Mapping[str, str]) -> None:
-    """Keep the values that another process has looked up, by name."""
+def call_plain(name: str, is_plain: bool) -> None:
+    """Note whether a value is no secret, and so is not masked."""
+    (_plain.add if is_plain else _plain.discard)(name)
+
+
+def plain_names() -> tuple[str, ...]:
+    """Return the names of values that are not masked."""
+    return tuple(sorted(_plain))
+
+
+def take(values: Mapping[str, str], plain: Iterable[str] = ()) -> None:
+    """Keep the values that another process has looked up, by name; ``plain`` are no secrets."""
+    _plain.update(plain)
     for name, value in values.items():
         _kept[name] = _known_as(value, name)
 
@@ -72,7 +87,7 @@ def look_up(names: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     """Return the values of references by name, and a clause for each that cannot be used."""
     values, problems = {}, []
     for name in names:
-        value = _value_of(name)
+        value = value_of(name)
         if value is None:
             problems.append(f"the environment variable {name} is not set")
         elif CONTROLS.search(value):
@@ -86,7 +101,7 @@ def resolved(text: str) -> str:
     """Return a text with the values of its references; one without a value stays."""
 
     def value(match: re.Match[str]) -> str:
-        found = _value_of(match[1])
+        found = value_of(match[1])
         return match[0] if found is None else _known_as(found, match[1])
 
     return REFERENCE.sub(value, text)
@@ -102,7 +117,7 @@ def stand_in(given: Any, recorded: Any) -> bool:
     if first != second:
         return False
     pairs = zip(*(REFERENCE.findall(text) for text in (texts[1], texts[0])), strict=True)
-    take({old: value for old, new in pairs if (value := _value_of(new)) is not None})
+    take({old: value for old, new in pairs if (value := value_of(new)) is not None})
     return True
 
 
@@ -117,12 +132,15 @@ def masked(text: str) -> str:
     return text
 
 
-def _value_of(name: str) -> str | None:
+def value_of(name: str) -> str | None:
+    """Return the value of a reference; None where it has none."""
     return _kept.get(name, os.environ.get(name))
 
 
 def _known_as(value: str, name: str) -> str:
-    """Note a value with all of its forms, and return it."""
+    """Note a value with all of its forms, and return it, unless it is plain or short."""
+    if name in _plain or len(value) < LEAST_MASKED:
+        return value
     for form in {value, *_forms(value)}:
         if len(form) >= LEAST_MASKED:
             _known.setdefault(form, name)

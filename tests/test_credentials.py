@@ -15,6 +15,7 @@ from perflab.errors import ParameterError, ServiceFailed
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "_kept", {})
     monkeypatch.setattr(credentials, "_known", {})
+    monkeypatch.setattr(credentials, "_plain", set())
 
 
 def test_a_literal_is_named_by_its_place_and_comes_back_when_it_is_sent() -> None:

@@ -19,6 +19,7 @@ import pandas as pd
 from perflab.analysis.doubts.block_trend import BlockTrend, block_trend
 from perflab.analysis.starts import has_one_start
 from perflab.recordings import Run, RunRecord
+from perflab.recordings.responses import OF_ALL
 from perflab.statistics.in_words import as_share, counted, number
 
 COLUMNS = ["what", "value", "flag"]
@@ -325,17 +326,26 @@ def _foreign_ns(
         return math.nan
     busy_ns: dict[str, float] = {}
     lab_ns: dict[str, float] = {}
+    elsewhere_ns: dict[str, float] = {}
+    shared_ns: dict[str, float] = {}
     for trial, samples in samples_of_trials.items():
         for name, of_service in samples.groupby("service"):
             used_ns = _used_ns(of_service, begin_ns, end_ns)
             if str(name).startswith("core "):
                 # The samples have every core of the machine.
-                if int(str(name).removeprefix("core ")) in cores:
-                    busy_ns[str(name)] = used_ns
+                is_placed = int(str(name).removeprefix("core ")) in cores
+                (busy_ns if is_placed else elsewhere_ns)[str(name)] = used_ns
+            elif str(name).startswith(OF_ALL):
+                shared_ns[str(name)] = used_ns
             else:
                 key = str(name) if name == "lab" else f"{name} of {trial}"
                 lab_ns[key] = used_ns
-    return sum(busy_ns.values()) - sum(lab_ns.values()) if len(busy_ns) == len(cores) else math.nan
+    if len(busy_ns) != len(cores):
+        return math.nan
+    busy = sum(busy_ns.values())
+    # What the lab did not start runs on any core: it is taken to be where the machine is busy.
+    placed_share = busy / max(1.0, busy + sum(elsewhere_ns.values()))
+    return busy - sum(lab_ns.values()) - placed_share * sum(shared_ns.values())
 
 
 def _used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:

@@ -24,7 +24,6 @@ from perflab.errors import (
     RunInterrupted,
     ServiceFailed,
     WrongAnswer,
-    cause,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def command(
         list[str] | None,
         _option("NAME=VALUE, or NAME of your environment, for variants; repeatable", START),
     ] = None,
-    env_file: Annotated[str, _option("file of lines NAME=VALUE, shown nowhere", START)] = "",
+    env_file: Annotated[str, _option("file of lines NAME=VALUE, recorded nowhere", START)] = "",
     needs: Annotated[
         list[str] | None,
         _option("NAME=postgres or NAME=redis: a store of its own; repeatable", START),
@@ -83,6 +82,9 @@ def command(
     think_time: Annotated[float | None, _option("seconds a user waits", LOAD)] = None,
     rate: Annotated[float | None, _option("open loop: requests a second", LOAD)] = None,
     arrivals: Annotated[str, _option("constant or poisson", LOAD)] = "",
+    script: Annotated[
+        str, _option("users of a Python class: FILE.py:Class (perflab.load.users)", LOAD)
+    ] = "",
     path: Annotated[str, _option("path and query of the request", LOAD)] = "",
     method: Annotated[str, _option("GET, POST...", LOAD, "--method", "-X")] = "",
     header: Annotated[
@@ -96,7 +98,7 @@ def command(
         list[str] | None,
         _option("name of a header or variable whose value is a secret; repeatable", LOAD),
     ] = None,
-    body: Annotated[str, _option("body, or @FILE of text", LOAD)] = "",
+    body: Annotated[str, _option("body, or @FILE (text or any bytes)", LOAD)] = "",
     connection: Annotated[str, _option("keep-alive or per-request", LOAD)] = "",
     timeout: Annotated[float | None, _option("seconds a request may take (10)", LOAD)] = None,
     expect_status: Annotated[
@@ -181,8 +183,8 @@ def command(
     options: dict[str, Any] = {
         "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
         "allow_targets": allow_target, "users": users, "think_time_s": think_time, "rate": rate,
-        "arrivals": arrivals, "path": path, "method": method, "headers": header,
-        "body": _text(body), "connection": connection, "timeout_s": timeout,
+        "arrivals": arrivals, "script": script, "path": path, "method": method, "headers": header,
+        "body": body, "connection": connection, "timeout_s": timeout,
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
         "seed": seed, "variants": variant, "env": env, "header_file": header_file,
@@ -225,16 +227,6 @@ def _statuses_of_git(asked: bool) -> Iterator[None]:
         print(f"perflab: {error}", file=sys.stderr)
         is_a_variants = isinstance(error, ServiceFailed | ImageError | WrongAnswer)
         raise typer.Exit(SKIPPED if is_a_variants else LAB_FAILED) from None
-
-
-def _text(body: str) -> str:
-    """Return a body; for ``@FILE`` the content of the file."""
-    if not body.startswith("@"):
-        return body
-    try:
-        return Path(body[1:]).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError("perflab duel", [f"--body {body}: {cause(error)}"]) from None
 
 
 def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> None:
@@ -291,7 +283,13 @@ def _print(run: Run, pairs: list[Pair]) -> None:
     """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
     from perflab.analysis.doubts.still_warming import still_warming
     from perflab.analysis.noise import doubt
-    from perflab.reports.duels import answer_lines, notes, other_answers, result_table
+    from perflab.reports.duels import (
+        answer_lines,
+        beside_the_answer,
+        notes,
+        other_answers,
+        result_table,
+    )
 
     console = make_console()
     for sentence in [*still_warming(run), *other_answers(run)]:
@@ -299,6 +297,8 @@ def _print(run: Run, pairs: list[Pair]) -> None:
     for pair in pairs:
         for line in answer_lines(run, pair, len(pairs) == 1):
             console.print(Text(line, "bold"), soft_wrap=True)
+    for sentence in beside_the_answer(run, pairs):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     if why := doubt(run):
         console.print(f"DOUBTFUL: {why}", markup=False, highlight=False)
     if any(finding.effect for pair in pairs for finding in pair.findings.values()):

@@ -17,6 +17,7 @@ from pydantic import create_model
 from perflab import systems
 from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError, cause
+from perflab.load.body_files import SIGN
 from perflab.parameters import check, did_you_mean, unknown
 from perflab.project import FILE, OF_A_PROJECT, project_file
 
@@ -27,7 +28,7 @@ TABLES = (VARIANTS, SERVICE, LOAD)
 MAPPINGS = ((VARIANTS,), (SERVICE, "env"), (SERVICE, "needs"))
 KNOWN = ((SERVICE,), (LOAD,), *MAPPINGS)
 # Files that a table names, relative to the file.
-FILES = ("header_file", "env_file")
+FILES = ("header_file", "env_file", "script")
 OF_TREES = ("command", "prepare")
 # The options of parameters that have other names.
 FLAGS = {"variants": "variant", "headers": "header", "allow_targets": "allow_target"}
@@ -75,7 +76,7 @@ def given(
     bounds = [*checked.fail_on, *fail_on]
     if run:
         return of_run | {"resume": run}, bounds, checked.strict
-    _refuse_unknown_requests(bounds, [each.name for each in checked.requests])
+    _refuse_unknown_requests(bounds, checked.request_names)
     of_all_pairs = len(bounds) * (len(checked.variants) - 1)
     return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
 
@@ -87,7 +88,7 @@ def _flag(name: str) -> str:
 
 def _refuse_unknown_requests(bounds: Sequence[str], names: Sequence[str]) -> None:
     """Raise ParameterError for thresholds on requests that the load does not have."""
-    asked = [bound.partition(":")[0].strip() for bound in bounds if ":" in bound]
+    asked = [bound.rpartition(":")[0].strip() for bound in bounds if ":" in bound]
     if problems := unknown("request", asked, names):
         raise ParameterError("perflab duel --fail-on", problems)
 
@@ -130,8 +131,12 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     if values:
         values["folder"] = str(folder / str(values.get("folder", "")))
     for name in FILES:
-        if name in values:
+        # A script may be a module's as well.
+        if name in values and (name != "script" or ".py:" in str(values[name])):
             values[name] = str(folder / str(values[name]))
+    for item in (values, *values.get("requests", ())):
+        if isinstance(item, dict) and str(item.get("body", "")).startswith(SIGN):
+            item["body"] = f"{SIGN}{folder / str(item['body'])[1:]}"
     return values, {_parameter(keys): place for keys, place in reversed(places.items())}
 
 

@@ -5,13 +5,23 @@ All that is behind this door, such as parameters, plans and records, holds refer
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perflab.credentials import REFERENCE, USER_AND_PASSWORD, keep, reference
+from perflab.credentials import (
+    REFERENCE,
+    USER_AND_PASSWORD,
+    call_plain,
+    keep,
+    names_in,
+    reference,
+    value_of,
+)
+from perflab.load.body_files import with_text
 
 # Of headers and variables of the environment, without regard to case and with "_" for "-".
 NAMES = re.compile(
@@ -38,6 +48,10 @@ BARE = re.compile(r"[\w@%+=:,./{}-]+")
 # Nobody is called so: a token that stands for user and password.
 LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=@)")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.S)
+# A variable that has the caller's value, or that of a file.
+PASSED_ON = re.compile(r"(?i)(\w+)(?:=\{env:(\1(?:_\d+)?)\})?")
+# What is shorter stands in too many texts; a password is seldom one word of small letters.
+ORDINARY = re.compile(r".{0,7}|[a-z]{1,12}", re.S)
 SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -203,9 +217,11 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
         given = _listed(changed.get("env"))
         own = {text.partition("=")[0] for text in given}
         of_file = [
-            text for text in _variables(Path(str(file))) if text.partition("=")[0] not in own
+            text for text in _variables(Path(str(file)), names) if text.partition("=")[0] not in own
         ]
         changed |= {"env_file": "", "env": [*given, *of_file]}
+    if isinstance(text := changed.get("body"), str):
+        changed["body"] = with_text(text)
     for parameter, form in FORMS.items():
         value = changed.get(parameter)
         if isinstance(value, str) and parameter not in LISTS:
@@ -216,6 +232,7 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
             ]
     if isinstance(requests := changed.get("requests"), list | tuple):
         changed["requests"] = [_of_request(item, names) for item in requests]
+    _call_plain(changed, names)
     names.met |= {_plain(text.partition("=")[0]) for text in _listed(changed.get("env"))}
     for number, name in enumerate(more, start=1):
         if _plain(name) not in names.met:
@@ -226,11 +243,35 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
+def _call_plain(values: Mapping[str, Any], names: Names) -> None:
+    """Note which variables of services are no secrets: nothing else refers to them, either."""
+    passed: dict[str, str] = {}
+    others = []
+    for text in _listed(values.get("env")):
+        if match := PASSED_ON.fullmatch(text):
+            passed[match[2] or match[1]] = match[1]
+        else:
+            others.append(text)
+    used = names_in(json.dumps({**values, "env": others}, default=str))
+    for name, variable in passed.items():
+        value = value_of(name)
+        is_plain = value is not None and name not in used and _is_plain(variable, value, names)
+        call_plain(name, is_plain)
+
+
+def _is_plain(name: str, value: str, names: Names) -> bool:
+    """Return whether a variable is no secret, by its name and by a value that is a mere word."""
+    is_secret = names.has(name) or NAMES.search(_plain(value))
+    return bool(ORDINARY.fullmatch(value)) and not is_secret
+
+
 def _of_request(request: Any, names: Names) -> Any:
     """Return one of several requests, whose credentials are references."""
     if not isinstance(request, Mapping):
         return request
     changed = dict(request)
+    if isinstance(text := changed.get("body"), str):
+        changed["body"] = with_text(text)
     for field, form in {"path": target, "body": body}.items():
         if isinstance(changed.get(field), str):
             changed[field] = form(changed[field], names)
@@ -258,7 +299,7 @@ def _of_file(file: Path) -> list[str]:
     return headers
 
 
-def _variables(file: Path) -> list[str]:
+def _variables(file: Path, names: Names) -> list[str]:
     """Return the variables of a file of lines ``NAME=value``, as a shell reads it, by reference."""
     texts = []
     for number, line in _lines("env_file", file):
@@ -269,7 +310,8 @@ def _variables(file: Path) -> list[str]:
         if len(words) != 1 or not ASSIGNED.fullmatch(words[0]):
             raise ValueError(f"env_file {file.name}, line {number}: it is not like 'NAME=value'")
         name, _, value = words[0].partition("=")
-        texts.append(f"{name}={keep(value, name) if value else ''}")
+        kept = keep(value, name, _is_plain(name, value, names)) if value else ""
+        texts.append(f"{name}={kept}")
     return texts
 
 

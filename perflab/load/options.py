@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator, mo
 
 from perflab import credentials
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.body_files import content_of
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.literals import SECRET_NAME, by_reference
 from perflab.load.workload.request import Statuses
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
-MOST_BODY_BYTES = 16 * 1024 * 1024
 # By option: the options that it makes no use of; the options of which it needs one.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
     "rate": ("requests",),
     "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
-    "body_file": ("body",),
 }
 _NEEDED = {
     "script": ("users",),
@@ -85,7 +84,7 @@ class LoadParameters(Parameters):
     secret: tuple[Annotated[str, Field(pattern=f"^{SECRET_NAME.pattern}$")], ...] = option(
         (), "name of a header or parameter whose value is a secret; repeatable", REQUEST
     )
-    body: str = option("", "body of the request", REQUEST)
+    body: str = option("", "body, or @FILE (text or any bytes)", REQUEST)
     expect_status: Statuses = option(
         "200", "another status is a failure (200); several: 201,409", REQUEST, validate_default=True
     )
@@ -101,6 +100,9 @@ class LoadParameters(Parameters):
         0.0, "end after seconds (default 10)", ENDING, "--duration", "-d", ge=0
     )
     warmup_s: float = option(0.0, "seconds before the load, recorded apart", ARRIVALS, ge=0)
+    script: str = option(
+        "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -114,6 +116,13 @@ class LoadParameters(Parameters):
         if any(not 100 <= status <= 599 for status in _all(expected)):
             raise ValueError("a status is a number from 100 to 599; several are 201,409")
         return expected
+
+    @field_validator("script")
+    @classmethod
+    def _has_a_whole_path(cls, script: str) -> str:
+        # Workers run in another folder.
+        place, colon, name = script.rpartition(":")
+        return f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else script
 
     @field_validator("headers")
     @classmethod
@@ -131,7 +140,7 @@ class LoadParameters(Parameters):
                 "method": (self.method or ("POST" if self.body else "GET")).upper(),
                 "path": path,
                 "headers": {name.strip(): value.strip() for name, _, value in headers},
-                "body": self.body,
+                "body": content_of(self.body),
                 "expect_status": self.expect_status,
                 "expect_body": self.expect_body,
             },
@@ -141,7 +150,9 @@ class LoadParameters(Parameters):
         }
 
     def loop(self) -> Mapping[str, Any]:
-        """Return the arrivals as data: an open loop where there is a rate, else a closed one."""
+        """Return the arrivals as data: of a script, an open loop by its rate, or a closed one."""
+        if self.script:
+            return self._scripted(self.duration_s)
         length_s = self.warmup_s + self.duration_s
         if self.rate:
             return {
@@ -159,6 +170,15 @@ class LoadParameters(Parameters):
             "max_duration_s": length_s,
         }
 
+    def _scripted(self, duration_s: float) -> Mapping[str, Any]:
+        from perflab.load.workers.scripted import find
+
+        find(self.script)
+        return {
+            "kind": "scripted", "script": self.script, "users": self.users,
+            "duration_s": duration_s, "warmup_s": self.warmup_s,
+        }  # fmt: skip
+
 
 class LoadOptions(LoadParameters):
     """The options of one load without an experiment; 0 or nothing means not given."""
@@ -166,14 +186,10 @@ class LoadOptions(LoadParameters):
     url: str
     stages: str = option("", "open loop in stages: 100:10,100-500:30", ARRIVALS)
     burst: int = option(0, "this many requests at one instant", ARRIVALS)
-    script: str = option(
-        "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
-    )
     seed: int = option(0, "seed of Poisson arrivals, and of a script", ARRIVALS)
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
     connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
-    body_file: str = option("", "send this file's bytes, up to 16 MiB", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
     stream: Literal["", "sse", "ndjson"] = option(
@@ -272,8 +288,6 @@ class LoadOptions(LoadParameters):
         """Return the workload as data; raises ParameterError where a file cannot be read."""
         workload = super().words(path)
         request = workload["request"] | {"redirects": self.redirects}
-        if self.body_file:
-            request |= {"method": (self.method or "POST").upper(), "body": self._file()}
         request["expect_bytes"] = self.expect_bytes
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
@@ -294,7 +308,8 @@ class LoadOptions(LoadParameters):
             return {"kind": "burst", "size": self.burst}
         duration_s = self.duration_s or (0.0 if self.requests else DEFAULT_DURATION_S)
         if self.script:
-            return self._scripted(duration_s or DEFAULT_DURATION_S)
+            joining = {"join_s": self.ramp_s / self.users, "seed": self.seed}
+            return {**self._scripted(duration_s or DEFAULT_DURATION_S), **joining}
         if self.users:
             pace = {"pacing_s": self.pacing_s, "ramp_s": self.ramp_s, "requests": self.requests}
             max_duration_s = duration_s + self.warmup_s if duration_s else 3_600.0
@@ -308,33 +323,6 @@ class LoadOptions(LoadParameters):
             "kind": "open", "stages": stages, "arrivals": self.arrivals, "seed": self.seed,
             "warmup_s": self.warmup_s,
         }  # fmt: skip
-
-    def _scripted(self, duration_s: float) -> Mapping[str, Any]:
-        from perflab.load.workers.scripted import find
-
-        place, colon, name = self.script.rpartition(":")
-        # Workers run in another folder: the path must not be relative.
-        script = f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else self.script
-        find(script)
-        return {
-            "kind": "scripted", "script": script, "users": self.users, "duration_s": duration_s,
-            "warmup_s": self.warmup_s, "join_s": self.ramp_s / self.users, "seed": self.seed,
-        }  # fmt: skip
-
-    def _file(self) -> bytes:
-        """Return the content of the body's file."""
-        try:
-            content = Path(self.body_file).read_bytes()
-        except OSError as error:
-            problem = f"--body-file {self.body_file}: {error.strerror}"
-            raise ParameterError("perflab load", [problem]) from None
-        if len(content) > MOST_BODY_BYTES:
-            problem = (
-                f"--body-file {self.body_file} has {len(content)} bytes; a body may have "
-                f"{MOST_BODY_BYTES >> 20} MiB"
-            )
-            raise ParameterError("perflab load", [problem])
-        return content
 
     def _bundle(self) -> str:
         """Return the absolute path: workers run in another folder."""

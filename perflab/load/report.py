@@ -17,7 +17,6 @@ from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.answers import ByName, answers_in, first_answers
-from perflab.load.records.columns import template_names
 from perflab.load.records.message_record import OF_CONNECTIONS
 from perflab.load.records.result import LoadResult, per_second
 from perflab.load.records.times import Number, Times
@@ -190,12 +189,8 @@ def _streams(chunk_times: ChunkTimes | None) -> dict[str, Any]:
 
 def by_name(result: LoadResult) -> tuple[NameSummary, ...]:
     """Return a row per name of scripted users' requests, sorted by name."""
-    codes: dict[str, dict[int, int]] = {}
-    for worker in range(len(result.rows)):
-        for code, name in enumerate(template_names(result.folder / str(worker))):
-            codes.setdefault(name, {})[worker] = code
     table = []
-    for name, by_worker in sorted(codes.items()):
+    for name, by_worker in sorted(result.codes.items()):
         rows_of = ((result.rows[worker], code) for worker, code in by_worker.items())
         all_rows = np.concatenate([rows[rows["template"] == code] for rows, code in rows_of])
         measured = all_rows[all_rows["stage"] == MEASURE]

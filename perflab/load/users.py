@@ -32,6 +32,8 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
@@ -134,6 +136,17 @@ class NotServed(Failed):
         super().__init__(kind, reason)
 
 
+def _is_over(attributes: Mapping[str, str]) -> bool:
+    """Return whether a cookie's attributes end it (RFC 6265, 5.2)."""
+    try:
+        if "max-age" in attributes:
+            return int(attributes["max-age"]) <= 0
+        ends = parsedate_to_datetime(attributes.get("expires", ""))
+        return ends.replace(tzinfo=ends.tzinfo or UTC) < datetime.now(UTC)
+    except ValueError:
+        return False
+
+
 @dataclass
 class Course:
     """The state of a user in its load; the driver keeps it.
@@ -154,7 +167,8 @@ class User:
     Between the end of an action and the next lie ``wait_s`` seconds, constant or uniform between
     two; or from one action's planned instant to the next ``pacing_s``. ``number`` is the user's
     own, from 0; ``random`` is seeded by it and the workload's seed. ``parameters`` are the
-    workload's for the script; ``headers`` are sent with every request of this user.
+    workload's for the script; ``headers`` are sent with every request of this user, and so are its
+    ``cookies``, which answers set and end; a header ``Cookie`` goes in their place.
     """
 
     wait_s: float | tuple[float, float] = 0.0
@@ -165,6 +179,7 @@ class User:
         self.random = random.Random(f"{seed}/{number}")
         self.parameters = parameters
         self.headers: dict[str, str] = {}
+        self.cookies: dict[str, str] = {}
         self.course = Course()
         self._connection: Connection | None = None
 
@@ -249,13 +264,31 @@ class User:
         A body that is kept may have 64 MiB; with ``keep_body=False`` none is kept, of any length.
         """
         words = {
-            "method": method, "path": path, "headers": {**self.headers, **(headers or {})},
+            "method": method, "path": path, "headers": self._sent(headers or {}),
             "body": body, "expect_status": expect_status, "expect_body": expect_body, **judged,
         }  # fmt: skip
         driver = self.course.driver
         prepared = Prepared(Request.model_validate(words), driver.origin, driver.life)
         prepared.want_answer(keep_body)
         return await self._perform(prepared, name or f"{method} {path}")
+
+    def _sent(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers of a request, with the cookies that are kept."""
+        sent = {**self.headers, **headers}
+        if self.cookies and "cookie" not in map(str.lower, sent):
+            sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        return sent
+
+    def _keep_cookies(self, head: bytes) -> None:
+        """Keep the cookies that an answer sets, whatever their path, and drop those it ends."""
+        for text in values(head, "set-cookie"):
+            pair, *rest = text.split(";")
+            name, _, value = (part.strip() for part in pair.partition("="))
+            attributes = (part.strip().partition("=") for part in rest)
+            if _is_over({word.lower(): told for word, _, told in attributes}):
+                self.cookies.pop(name, None)
+            else:
+                self.cookies[name] = value
 
     async def _perform(self, prepared: Prepared, name: str) -> Answer:
         course, driver = self.course, self.course.driver
@@ -275,6 +308,7 @@ class User:
         elif connection is not None:
             connection.close()
         head, content = exchange.answer or (b"", b"")
+        self._keep_cookies(head)
         return Answer(exchange.status, ERRORS[exchange.error], head, content)
 
     async def websocket(
@@ -292,7 +326,7 @@ class User:
         ``on_closed`` gets the error class and code of the end; without it, an end with an error
         class is recorded as a failure. Raises WebSocketError.
         """
-        sent = {**self.headers, **(headers or {})}
+        sent = self._sent(headers or {})
         on_closed = on_closed or self._note_end
         return await self.course.driver.connect(path, on_message, on_closed, deflate, sent)
 

@@ -22,6 +22,9 @@ OF_FAILURES = re.compile(r".*(failure|success|users_at_stop|users_held|users_mis
 CLIENT_LATE = "generator.late"
 # The remark on a service whose memory the kernel does not tell.
 MEMORY_UNKNOWN = "service.memory_unknown"
+# The rows in a variant's stores after its load; the remark on a store that all variants share, and
+# how the name begins under which its processes are sampled.
+STORE_ROWS, SHARED_STORE, OF_ALL = "store_rows", "store.shared", "shared "
 # The responses of one of several requests.
 BY_REQUEST = ("mean_ms", "p99_ms", FAILURES)
 OF_REQUEST = re.compile(f"of_(.+)_({'|'.join(BY_REQUEST)})")

@@ -13,6 +13,7 @@ from perflab.reports.cells import to_markdown
 from perflab.reports.duels import (
     Pair,
     answer_lines,
+    beside_the_answer,
     notes,
     other_answers,
     result_table,
@@ -84,4 +85,5 @@ def _before(run: Run) -> list[str]:
 
 
 def _answers(run: Run, pairs: Sequence[Pair]) -> list[str]:
-    return [line for pair in pairs for line in answer_lines(run, pair, len(pairs) == 1)]
+    answers = [line for pair in pairs for line in answer_lines(run, pair, len(pairs) == 1)]
+    return [*answers, *beside_the_answer(run, pairs)]

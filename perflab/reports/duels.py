@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.doubts.still_warming import still_warming
-from perflab.analysis.doubts.unseen_answers import unseen_answers
+from perflab.analysis.doubts.unseen_answers import unlike, unseen_answers
 from perflab.analysis.effect_words import (
     IN_TIMES,
     effect_text,
@@ -30,13 +30,14 @@ from perflab.analysis.results import DIFFERENT, Compared, Gate
 from perflab.analysis.typical_values import typical_values
 from perflab.analysis.validity import listed_reasons, why_unmeasured
 from perflab.recordings import Run
-from perflab.recordings.responses import split_request
+from perflab.recordings.responses import SHARED_STORE, STORE_ROWS, split_request
 from perflab.reports import failures
 from perflab.reports.causes import why_lines
 from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK, USUAL_P
 from perflab.statistics.in_words import MISSING, at_least, counted, missing, number
 
 CPU, MEMORY, FAILURES = NAMES["cpu"], NAMES["memory"], NAMES["failures"]
+THROUGHPUT = NAMES["throughput"]
 NAME_OF = {response: name for name, response in NAMES.items()}
 # The places of a time in a sentence; the first that was compared stands for response time.
 TIMES = {"mean_ms": "", "p50_ms": " at p50", "p99_ms": " at p99"}
@@ -58,6 +59,10 @@ OF_GATE = (Gate.FAILED, Gate.NOT_DECIDED, Gate.NOT_JUDGED)
 MOST_REASONS = 2
 # Forms of sentences about one of several requests: in which one.
 IN_REQUEST = " in {}"
+# Remarks that stand elsewhere.
+BESIDE = (*DOUBTS, SHARED_STORE)
+# Stores differ from this share of their rows on; so much of the slower side's rate both can hold.
+ROWS_APART, OF_THE_SLOWER = 0.01, 0.8
 LENGTH, DIGEST = "answer_bytes", "answer_digest"
 
 
@@ -70,7 +75,8 @@ def variant_sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
     pairs = pairs_of(findings, (), ())
     answers = (line for pair in pairs for line in answer_lines(run, pair, len(pairs) == 1))
-    return [*still_warming(run), *other_answers(run), *answers, *notes(run, pairs)]
+    beside = beside_the_answer(run, pairs)
+    return [*still_warming(run), *other_answers(run), *answers, *beside, *notes(run, pairs)]
 
 
 def answer_lines(run: Run, pair: Pair, is_only: bool = True) -> list[str]:
@@ -79,6 +85,32 @@ def answer_lines(run: Run, pair: Pair, is_only: bool = True) -> list[str]:
     refused = [f"{name_of(one.contrast.response)}: {words}" for one, words in told if words]
     why = why_lines(run, *treatments_of(run, next(iter(pair.findings.values()))))
     return [answer(pair, is_only), *refused, *why]
+
+
+def beside_the_answer(run: Run, pairs: Sequence[Pair]) -> list[str]:
+    """Return what stands right below the answers: stores that are shared, or not equally full."""
+    shared = [item.text for item in run.record.warnings if item.code == SHARED_STORE]
+    return [*shared, *(text for pair in pairs if (text := _rows_apart(run, pair)))]
+
+
+def _rows_apart(run: Run, pair: Pair) -> str:
+    """Return that the faster variant has written more, and so measured a larger store."""
+    finding, trials = pair.findings.get(THROUGHPUT), run.valid_trials()
+    if finding is None or finding.verdict.result not in DIFFERENT or STORE_ROWS not in trials:
+        return ""
+    medians = trials.groupby("treatment")[[STORE_ROWS, THROUGHPUT]].median()
+    new, old = (medians.loc[name] for name in treatments_of(run, finding))
+    if not abs(new[STORE_ROWS] - old[STORE_ROWS]) > ROWS_APART * old[STORE_ROWS]:
+        return ""
+    rate = float(f"{OF_THE_SLOWER * min(new[THROUGHPUT], old[THROUGHPUT]):.2g}")
+    way_out = (
+        "pacing_s in the script" if run.record.parameters.get("script") else f"--rate {rate:g}"
+    )
+    return (
+        f"rows in the store at the end of a trial: {new[STORE_ROWS]:,.0f} of {pair.new}, "
+        f"{old[STORE_ROWS]:,.0f} of {pair.old}: the load writes, and the faster side measures a "
+        f"fuller store; {way_out} gives both equal work"
+    )
 
 
 def variants_answer(run: Run, findings: Sequence[Finding]) -> str:
@@ -98,7 +130,7 @@ def other_answers(run: Run) -> list[str]:
     """
     trials, under_load = run.trials(), [*unseen_answers(run).values()]
     if DIGEST not in trials:
-        return under_load
+        return [*under_load, *unlike(run)]
     answered = trials.dropna(subset=[LENGTH])
     old, *others = (
         (name, answered[answered[f"factor_{VARIANT}"] == name])
@@ -374,7 +406,7 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
         )
     lines += filter(None, [rise_within(run)])
     lines += [*_of_other_blocks(run, pairs), *_limits(run, pairs), *_of_gate(pairs)]
-    known = (item.text for item in run.record.warnings if item.code not in DOUBTS)
+    known = (item.text for item in run.record.warnings if item.code not in BESIDE)
     return [*lines, *(f"note: {text}" for text in known)]
 
 

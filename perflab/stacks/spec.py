@@ -162,7 +162,7 @@ class Store(FrozenModel):
     ``product`` and ``version`` are what its server calls itself. Services that need it have
     ``user``, ``name``, ``url`` and the stack's password as placeholders (``{db.url}``); ``url`` has
     placeholders itself. When the command ``rest`` has ended, nothing is left to do for what was
-    written before.
+    written before. The command ``count`` prints numbers, whose sum is that of the rows, or keys.
     """
 
     product: str
@@ -171,6 +171,7 @@ class Store(FrozenModel):
     name: str
     url: str
     rest: tuple[str, ...] = Field(min_length=1)
+    count: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from perflab.errors import PerflabError
 from perflab.instruments import Accounts, Functions, Requests
 from perflab.instruments.instrument import Instrument
-from perflab.load.workload import ClosedLoop, Workload
+from perflab.load.workload import Arrivals, ClosedLoop, Scripted, Workload
 from perflab.load.workload.workload import StopRules
 from perflab.recordings import Run, RunRecord, RunWriter
 from perflab.recordings.causes import ALONE, LOADED, PROFILED, folder_of
@@ -95,19 +95,22 @@ def _part(
 
 def one_at_a_time(load: Workload, duration_s: float) -> Workload:
     """Return the load of one user who waits for each answer."""
-    arrivals = ClosedLoop(users=1, duration_s=duration_s, warmup_s=WARMUP_S)
+    arrivals: Arrivals = ClosedLoop(users=1, duration_s=duration_s, warmup_s=WARMUP_S)
+    if isinstance(load.arrivals, Scripted):
+        changed = {"users": 1, "warmup_s": WARMUP_S, "duration_s": WARMUP_S + duration_s}
+        arrivals = load.arrivals.model_copy(update=changed)
     update = {"arrivals": arrivals, "stop": StopRules(), "objectives": ()}
     return load.model_copy(update=update)
 
 
 def _is_one_at_a_time(load: Workload) -> bool:
-    return isinstance(load.arrivals, ClosedLoop) and load.arrivals.users == 1
+    return getattr(load.arrivals, "users", 0) == 1
 
 
 def _shorter(load: Workload, duration_s: float) -> Workload:
     """Return the load as it is, for a shorter time."""
     arrivals = load.arrivals
-    if isinstance(arrivals, ClosedLoop):
-        arrivals = arrivals.model_copy(update={"duration_s": duration_s, "windows": None})
+    if isinstance(arrivals, ClosedLoop | Scripted):
+        arrivals = arrivals.model_copy(update={"duration_s": duration_s})
     load = load.model_copy(update={"arrivals": arrivals, "objectives": ()})
     return with_warmup(load, WARMUP_S)

@@ -297,7 +297,7 @@ def main() -> None:
     if not (line := asker.readline()):
         return
     order = Order.model_validate_json(line)
-    credentials.take(order.credentials)
+    credentials.take(order.credentials, order.plain)
     conductor = Conductor(order, asker, events)
     conductor.listen()
     try:

@@ -146,7 +146,7 @@ def not_cut(workload: Workload) -> str:
     """Return why a load cannot be sent in windows; an empty string where it can."""
     arrivals = workload.arrivals
     if not isinstance(arrivals, ClosedLoop | OpenLoop):
-        return "a load of bursts or scripted users cannot be cut into slices"
+        return "a load of bursts or scripted users, who keep state, cannot be cut into slices"
     if workload.request.stream:
         return "streams go on after the end of a slice"
     if workload.stop.failures:

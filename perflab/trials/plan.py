@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from perflab.analysis.gates.first_line import are_of_a_duel, fewest_blocks
+from perflab.credentials import plain_names
 from perflab.errors import ParameterError, RecordingError, StackError, TargetRefused
 from perflab.instruments import STANDARD
 from perflab.instruments.instrument import NamedInstrument, kind_of
@@ -190,6 +191,8 @@ def with_warmup(workload: Workload, warmup_s: float) -> Workload:
         longer_s = warmup_s - arrivals.warmup_s
         stages = (stage.model_copy(update={"duration_s": stage.duration_s + longer_s}),)
         changed: dict[str, Any] = {"stages": stages}
+    elif isinstance(arrivals, Scripted):
+        changed = {}
     else:
         assert isinstance(arrivals, ClosedLoop)
         changed = {"max_duration_s": warmup_s + arrivals.duration_s}
@@ -207,6 +210,7 @@ class Order(BaseModel):
     """The conductor's task: a new run of ``plan``, or the rest of the run ``resume``.
 
     ``credentials`` are the values of the plan's references; they go through a pipe and to no file.
+    Those that are ``plain`` are no secrets.
     """
 
     plan: RunPlan
@@ -215,6 +219,7 @@ class Order(BaseModel):
     resume: Path | None = None
     wait_s: float = 0.0
     credentials: Mapping[str, str] = Field(default_factory=dict, repr=False)
+    plain: tuple[str, ...] = Field(default_factory=plain_names)
 
 
 # A single request has no rate, and so few have no percentile: such a trial shows nothing.

@@ -19,7 +19,7 @@ from perflab.analysis.doubts.still_warming import UNFINISHED
 from perflab.host.meters import ProcessTable
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.result import LoadResult
-from perflab.load.workload import ClosedLoop, Workload
+from perflab.load.workload import ClosedLoop, Scripted, Workload
 from perflab.recordings import Remark
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.trial import Bench, send_beside
@@ -186,7 +186,9 @@ def _cpu_ns(bench: Bench, treatment: Treatment) -> int:
 def shortened(workload: Workload, length_s: float, warmup_s: float) -> Workload:
     """Return a trial's load with another warm-up, and another length of what counts."""
     words = workload.arrivals.model_dump()
-    if isinstance(workload.arrivals, ClosedLoop):
+    if isinstance(workload.arrivals, Scripted):
+        words["duration_s"] = length_s
+    elif isinstance(workload.arrivals, ClosedLoop):
         words |= {"duration_s": length_s, "max_duration_s": length_s + warmup_s}
     else:
         whole_s = length_s + warmup_s

@@ -1,4 +1,4 @@
-"""Send one command to the server; fail unless it answers that it was done.
+"""Send one command to the server; fail unless it answers that it was done, or with a number.
 
 Environment: STORE_HOST, STORE_PORT, PASSWORD_FILE.
 """
@@ -21,9 +21,9 @@ def main() -> None:
             stream.flush()
             answer = stream.readline().decode().strip()
             # While it loads its data it answers "-LOADING".
-            if not answer.startswith("+"):
+            if not answer.startswith(("+", ":")):
                 sys.exit(answer or "the server closed the connection")
-    print(answer)
+    print(answer[1:])
 
 
 if __name__ == "__main__":

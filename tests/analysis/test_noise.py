@@ -154,6 +154,32 @@ def test_a_service_that_the_lab_did_not_start_is_not_taken_for_others(tmp_path: 
         assert math.isnan(share_of_others(run)) == is_unknown
 
 
+@pytest.mark.promise
+def test_a_store_that_the_user_named_is_not_taken_for_others_and_counts_once(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path, blocks=6)
+    keep_busy(run, 1.5)
+    others, table = share_of_others(run), run.table
+    count = len(placed(run))
+
+    def with_store(name: str, names: list[str]) -> pd.DataFrame:
+        rows = table(name, names)
+        shop = rows[rows["service"] == "shop"]
+        return pd.concat([rows, shop.assign(service="shared 127.0.0.1:5432")])
+
+    run.table = with_store
+    noise._SHARES.clear()
+    # Of its quarter of a core as much ran on the lab's cores as they have of the busy time.
+    expected = 0.25 * (1.5 / 2.5) / count
+    assert share_of_others(run) == pytest.approx(others - expected)
+    # In slices all trials of a block have samples of the same store.
+    used = {"core 0": 9e6, "shared 127.0.0.1:5432": 4e6}
+    rows = [(at, name, cpu) for name, whole in used.items() for at, cpu in ((0, 0), (10, whole))]
+    both = pd.DataFrame(rows, columns=["t_ns", "service", "cpu_ns"])
+    assert noise._foreign_ns({"a": both, "b": both}, 0, 10, {0}) == 9e6 - 4e6
+
+
 LATE = "generator lag p50 {} ms is above 2.0 ms: the client, not the server, was late"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from perflab import credentials
 from perflab.cli.repeating import repeatable
-from perflab.credentials import resolved
+from perflab.credentials import masked, resolved
 from perflab.errors import ParameterError
 from perflab.load.literals import Names, body, by_reference, command, header, shell, target, variant
 from perflab.load.options import LoadOptions
@@ -171,3 +171,32 @@ def test_a_number_may_be_a_credential_of_a_body() -> None:
 def test_what_an_answer_repeats_in_another_spelling_is_masked(spelt: str) -> None:
     credentials.keep("a&h8!x-Qq<b/c", "X-Token")
     assert credentials.masked(f"you sent {spelt} here") == "you sent {env:X_TOKEN} here"
+
+
+@pytest.mark.promise
+def test_of_the_variables_of_a_service_ordinary_words_are_not_masked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGION_OF_IT", "europe")
+    monkeypatch.setenv("VISITOR_OF_IT", "caroline")
+    file = tmp_path / ".env"
+    file.write_text(
+        "MODE_OF_IT=test\nSTAGE_OF_IT=production\nLONG_OF_IT=hunter7-x\nPIN_KEY=1234\nAPI_KEY=hunter2k\nBUS=amqp://me:hunter3b@bus/\nMINE=hunter4m\n"
+        "DSN='host=db password=hunter5d'\nHEADER_OF_IT=hunter6h\n"
+    )
+    given = {
+        "env_file": str(file), "env": ["REGION_OF_IT", "VISITOR_OF_IT"], "secret": ["MINE"],
+        "headers": ["X-Visitor: env:VISITOR_OF_IT", "X-Own: {env:HEADER_OF_IT}"],
+    }  # fmt: skip
+    references = by_reference(given)
+    # A run validates its parameters once more.
+    for values in (references, by_reference(references)):
+        assert "hunter" not in str(values)
+        assert "test" not in str(values["env"]), "it is recorded nowhere"
+    told = "a test in europe production: hunter7-x pin 1234; hunter2k hunter3b hunter4m "
+    told += "host=db password=hunter5d hunter6h caroline"
+    resolved(str(references))
+    assert masked(told).startswith("a test in europe production: {env:")
+    assert "hunter" not in masked(told)
+    assert "1234" not in masked(told)
+    assert "caroline" not in masked(told)

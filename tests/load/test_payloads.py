@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError
-from perflab.load import options
+from perflab.load import body_files
 from perflab.load.clients.exchange import Prepared
 from perflab.load.clients.targets import Origin
 from perflab.load.options import LoadOptions
@@ -77,13 +77,19 @@ def test_a_header_that_is_given_twice_is_refused() -> None:
 def test_the_command_line_sends_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "body"
     path.write_bytes(b"\x00\xff")
-    request = workload_of(body_file=str(path), expect_bytes=4).request
+    request = workload_of(body=f"@{path}", expect_bytes=4).request
     assert (request.method, request.bodies, request.expect_bytes) == ("POST", (b"\x00\xff",), 4)
-    monkeypatch.setattr(options, "MOST_BODY_BYTES", 1)
+    (tmp_path / "text").write_bytes(b'{"password": "hunter2-x"}\r\n')
+    (tmp_path / "sign").write_bytes(b"@prefix")
+    of_text = workload_of(body=f"@{tmp_path}/text")
+    assert "hunter2" not in of_text.model_dump_json()
+    assert of_text.with_credentials().request.bodies == (b'{"password": "hunter2-x"}\r\n',)
+    assert workload_of(body=f"@{tmp_path}/sign").request.bodies == (b"@prefix",)
+    monkeypatch.setattr(body_files, "MOST_BYTES", 1)
     with pytest.raises(ParameterError, match="has 2 bytes; a body may have"):
-        workload_of(body_file=str(path))
+        workload_of(body=f"@{path}")
     with pytest.raises(ParameterError, match="no-such-file"):
-        workload_of(body_file=str(tmp_path / "no-such-file"))
+        workload_of(body=f"@{tmp_path}/no-such-file")
 
 
 def workload_of(**words: Any) -> Workload:

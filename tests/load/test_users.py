@@ -357,3 +357,17 @@ def test_every_cookie_of_an_answer_is_there() -> None:
     answer = Answer(302, "", head)
     assert answer.cookies() == {"csrftoken": "a=b", "sessionid": "xyz"}
     assert Answer(200, "", b"HTTP/1.1 200 OK\r\n").cookies() == {}
+
+
+def test_cookies_are_kept_until_an_answer_ends_them() -> None:
+    user = User(0, 0, {})
+    user._keep_cookies(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: b=x=y\r\n\r\n")
+    assert user._sent({"X": "1"}) == {"X": "1", "Cookie": "a=1; b=x=y"}
+    assert user._sent({"cookie": "own"}) == {"cookie": "own"}
+    past, later = "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 01 Jan 2100 00:00:00 GMT"
+    for ended in ("Max-Age=0", f"Expires={past}"):
+        user._keep_cookies(f"HTTP/1.1 200 OK\r\nSet-Cookie: a=2; {ended}\r\n\r\n".encode())
+        assert user._sent({}) == {"Cookie": "b=x=y"}
+        lasting = f"Max-Age=9; Expires={past}" if "Age" in ended else f"Expires={later}"
+        user._keep_cookies(f"HTTP/1.1 200 OK\r\nSet-Cookie: a=3; {lasting}\r\n\r\n".encode())
+        assert user._sent({}) == {"Cookie": "b=x=y; a=3"}

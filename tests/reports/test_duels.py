@@ -31,7 +31,14 @@ from perflab.figures.plots.effects import effect_row
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named, resolution_column
 from perflab.reports import section
-from perflab.reports.duels import answer, notes, other_answers, pairs_of, variant_sentences
+from perflab.reports.duels import (
+    answer,
+    beside_the_answer,
+    notes,
+    other_answers,
+    pairs_of,
+    variant_sentences,
+)
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_table, page_text
@@ -333,6 +340,38 @@ def test_a_duel_says_first_that_its_variants_give_different_answers(
     assert variant_sentences(duel_of_two, evaluate(duel_of_two))[0].startswith(
         told if expected else "new is 35% slower"
     )
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("rows", "script", "expected"),
+    [
+        ((1_000, 1_005), "", ""),
+        ((1_350, 1_000), "", "--rate {} gives both equal work"),
+        ((1_350, 1_000), "shop.py:Shopper", "pacing_s in the script gives both equal work"),
+    ],
+)
+def test_where_the_faster_side_fills_its_store_more_that_stands_beside_the_answer(
+    duel_of_two: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: tuple[int, int],
+    script: str,
+    expected: str,
+) -> None:
+    trials = duel_of_two.valid_trials()
+    is_old = trials["factor_variant"] == "old"
+    trials["store_rows"] = np.where(is_old, rows[0], rows[1]).astype(float)
+    monkeypatch.setattr(type(duel_of_two), "valid_trials", lambda _: trials)
+    pairs = pairs_of(evaluate(duel_of_two), (), ())
+    duel_of_two.record.parameters["script"] = script
+    slower_rps = trials.groupby("treatment")["throughput_rps"].median().min()
+    rate = f"{float(f'{0.8 * slower_rps:.2g}'):g}"
+    told = (
+        "rows in the store at the end of a trial: 1,000 of new, 1,350 of old: the load writes, and "
+        f"the faster side measures a fuller store; {expected.format(rate)}"
+    )
+    assert beside_the_answer(duel_of_two, pairs) == ([told] if expected else [])
+    assert (told in variant_sentences(duel_of_two, evaluate(duel_of_two))) == bool(expected)
 
 
 @pytest.mark.parametrize("side", ["old", "new"])

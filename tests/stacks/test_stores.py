@@ -94,6 +94,10 @@ def test_every_start_begins_with_what_the_setup_left_whatever_was_written(
             assert found(residents) == 40
             add_rows(residents, 3)
             assert residents.count("new") in (43, None)
+            store = residents.instance("new", "db")
+            told = store.run(load_service(f"store_{kind}").store.count)
+            # All members of a list have one key.
+            assert sum(map(int, told.split())) == (43 if kind == "postgres" else 1)
             residents.stop()
         residents.start()
         assert found(residents) == 40

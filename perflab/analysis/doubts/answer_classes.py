@@ -316,11 +316,15 @@ def unseen(checked: Checked, loaded: Iterable[Answers]) -> Unseen | None:
 
 
 def risen(
-    checked: Sequence[Answers], loaded: Sequence[Answers], others: Sequence[Sequence[Answers]]
+    checked: Sequence[Answers],
+    loaded: Sequence[Answers],
+    others: Sequence[Sequence[Answers]],
+    when: str = "to one user before",
 ) -> Unseen | None:
     """Return the answers under load that the checks of their side have seen much more rarely.
 
-    ``others`` are the answers under load of the other sides: what rises on all of them alike is
+    ``when`` says which were checked. ``others`` are the answers under load of the other sides: what
+    rises on all of them alike is
     how the service works. None where nothing has risen.
     """
     before, now = _shares(checked), _shares(loaded)
@@ -338,7 +342,7 @@ def risen(
             continue
         one = next(each for each in loaded if each.answer.coarse == kind)
         words = f"have status {kind[0]}" if kind[0] != usual[0] else _words(one.answer)
-        seen = f"{words}, {_percent(share_before)} to one user before, {_percent(least)} elsewhere"
+        seen = f"{words}, {_percent(share_before)} {when}, {_percent(least)} elsewhere"
         return Unseen(share, seen, one.example)
     return None
 

@@ -24,8 +24,9 @@ from perflab.recordings import Run
 from perflab.statistics.in_words import counted
 
 TABLE = "answers"
-# A row for each class of answers: those of the ``check`` before the load, or of the ``load``.
-CHECK, LOAD = "check", "load"
+# A row for each class of answers: those of the ``check`` before the load, or of the ``load``; of a
+# script the ``first`` of each name in the load, as nothing was sent before it.
+CHECK, FIRST, LOAD = "check", "first", "load"
 REQUEST = "request"
 COLUMNS: Mapping[str, str] = {
     "when": "string", REQUEST: "string", "status": "int64", "media_type": "string",
@@ -80,12 +81,15 @@ def _unseen_of(run: Run, request: str, rows: pd.DataFrame) -> dict[str, str]:
     checks, loaded = (
         {
             str(treatment): _answers(of_side)
-            for treatment, of_side in rows[rows["when"] == when].groupby("treatment", sort=False)
+            for treatment, of_side in part.groupby("treatment", sort=False)
         }
-        for when in (CHECK, LOAD)
+        for part in (rows[rows["when"] != LOAD], rows[rows["when"] == LOAD])
     )
-    checked = Checked(_answers(rows[rows["when"] == CHECK]))
-    before = f"none of the {counted(round(checked.number), 'answer')} to one user before"
+    checked = Checked(_answers(rows[rows["when"] != LOAD]))
+    is_first = FIRST in set(rows["when"])
+    when = "first" if is_first else "to one user before"
+    number = counted(round(checked.number), "first answer" if is_first else "answer")
+    before = f"none of the {number}" + f" {when}" * (not is_first)
     names = {item.name: "/".join(item.levels.values()) for item in run.record.treatments}
     told = {}
     for treatment, of_side in loaded.items():
@@ -95,8 +99,35 @@ def _unseen_of(run: Run, request: str, rows: pd.DataFrame) -> dict[str, str]:
             told[treatment] = found.sentence(whose, f"{before} was like that. {WAY_OUT}.")
             continue
         others = [answers for name, answers in loaded.items() if name != treatment]
-        if found := risen(checks.get(treatment, []), of_side, others):
+        if found := risen(checks.get(treatment, []), of_side, others, when):
             told[treatment] = found.sentence(whose, f"the sides do not do the same. {WAY_OUT}.")
+    return told
+
+
+def unlike(run: Run) -> list[str]:
+    """Return a sentence for each of a script's requests that is answered in other ways by others.
+
+    None of the kinds of the first answers is then one that the baseline gives.
+    """
+    if TABLE not in run.record.tables:
+        return []
+    rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
+    baseline, *others = (
+        (item.name, "/".join(item.levels.values())) for item in run.record.treatments
+    )
+    told = []
+    for request, of_request in rows[rows["when"] == FIRST].groupby(REQUEST, sort=False):
+        kinds = {
+            treatment: {each.answer.coarse for each in _answers(of_side)}
+            for treatment, of_side in of_request.groupby("treatment", sort=False)
+        }
+        told += [
+            f"{name} and {baseline[1]} give different answers to {request}. They may not do the "
+            "same work."
+            for treatment, name in others
+            if {baseline[0], treatment} <= kinds.keys()
+            and kinds[treatment].isdisjoint(kinds[baseline[0]])
+        ]
     return told
 
 

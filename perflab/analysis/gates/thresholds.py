@@ -37,7 +37,7 @@ NAMES = {
     "failures": FAILURES,
 }
 MORE_IS_BETTER = ("throughput",)
-WRITTEN = re.compile(r"\s*(?:([A-Za-z][\w-]*):)?([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
+WRITTEN = re.compile(r"\s*(?:(.+):)?([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from perflab.load.clients.encodings import Packed
 from perflab.load.clients.outcome import CODES, MEASURE, WARMUP
 from perflab.load.records.arrival_points import progress
 from perflab.load.records.chunk_rows import chunks
-from perflab.load.records.columns import ROW, frame, rows
+from perflab.load.records.columns import ROW, frame, rows, template_names
 from perflab.load.records.failure_stop import FailureStop
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import messages
@@ -266,6 +266,24 @@ class LoadResult:
         joined = {name: np.concatenate(pieces) for name, pieces in parts.items()}
         short_ms, timeout_ns = short_delays_ms(self.judged_looks), self.timeout_s * 1e9
         return Times(**joined, short_ms=short_ms, timeout_ns=timeout_ns)
+
+    @cached_property
+    def codes(self) -> dict[str, dict[int, int]]:
+        """Return the codes of the requests of each name, by worker (see :meth:`times`)."""
+        codes: dict[str, dict[int, int]] = {}
+        for worker, place in enumerate(self.places):
+            for code, name in enumerate(template_names(place)):
+                codes.setdefault(name, {})[worker] = code
+        return codes
+
+    def named(self, name: str) -> np.ndarray:
+        """Return the rows of the measure stage of the requests of a name."""
+        codes = self.codes.get(name, {})
+        parts = [
+            part[part["template"] == codes.get(worker, NO_TEMPLATE)]
+            for worker, part in self.measured_by_worker()
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=ROW)
 
     @cached_property
     def requests(self) -> pd.DataFrame:

@@ -76,6 +76,6 @@ class Values:
     def __next__(self) -> bytes:
         path, headers, body = self._fill(self._numbers, self.user)
         request = self._request.model_construct(
-            **{**self._request.__dict__, "path": path, "headers": headers}
+            **{**self._request.__dict__, "path": path, "headers": headers, "body": body}
         )
-        return render(request, body.encode(), self._origin, self._closing)
+        return render(request, request.bodies[0], self._origin, self._closing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -45,6 +46,8 @@ def find(script: str) -> type[User]:
     place, _, name = script.rpartition(":")
     if not place or not name:
         raise ParameterError("script", [f"'{script}' is not FILE.py:Class or module:Class"])
+    # What it prints must not get between the answers of a command.
+    printed_aside = contextlib.redirect_stdout(sys.stderr)
     try:
         if place.endswith(".py"):
             # What looks a class's module up finds it, and no other module of that name is hidden.
@@ -54,10 +57,12 @@ def find(script: str) -> type[User]:
                 raise ImportError(f"cannot load {place}")
             module = importlib.util.module_from_spec(spec)
             sys.modules[name_of_module] = module
-            spec.loader.exec_module(module)
+            with printed_aside:
+                spec.loader.exec_module(module)
         else:
             make_importable()
-            module = importlib.import_module(place)
+            with printed_aside:
+                module = importlib.import_module(place)
     except Exception as error:  # whatever the user's module raises is told to the user
         words = not_installed(error) or f"{type(error).__name__}: {error}"
         raise ParameterError("script", [f"{place}: {words}"]) from None
@@ -82,12 +87,13 @@ class ScriptedDriver:
         record: Callable[[Exchange], None],
         folder: Path,
         allowed: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
         tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
         self.in_flight = 0
         self.origin = origin
         self.life = life
-        self._allowed, self._tls = allowed, tls
+        self._allowed, self._tls, self._headers = allowed, tls, headers or {}
         self._sockets: set[WebSocket] = set()
         self.messages = MessageRecorder(folder)
         self._arrivals = arrivals
@@ -113,6 +119,7 @@ class ScriptedDriver:
         kind = find(script)
         self._choices[kind] = actions(kind)
         user = kind(number, self._arrivals.seed, self._arrivals.parameters)
+        user.headers = {**self._headers, **user.headers}
         user.course.driver = self
         return user
 

@@ -130,6 +130,7 @@ class WorkerLoad:
                 record,
                 order.folder,
                 order.allowed,
+                order.workload.request.headers,
                 order.workload.tls_context,
             )
         return OpenDriver(

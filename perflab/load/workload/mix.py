@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from perflab.load.workload.request import Request
+from perflab.load.workload.request import Bodies, Request
 from perflab.parameters import FrozenModel
 
 # All other braces stay as they are.
@@ -56,12 +56,13 @@ def filled(request: Request, numbers: random.Random, user: int) -> Request:
     return request.model_copy(update={"path": path, "headers": headers, "body": body})
 
 
-def fill_of(request: Request) -> Callable[[random.Random, int], tuple[str, dict[str, str], str]]:
-    """Return what gives path, headers and body of a request their values."""
-    path, body = _compiled(request.path), _compiled(str(request.body))
+def fill_of(request: Request) -> Callable[[random.Random, int], tuple[str, dict[str, str], Bodies]]:
+    """Return what gives path, headers and body of a request their values; bytes have none."""
+    path, fixed = _compiled(request.path), request.body
+    body = _compiled(fixed) if isinstance(fixed, str) else lambda _numbers, _user: fixed
     headers = {name: _compiled(text) for name, text in request.headers.items()}
 
-    def fill(numbers: random.Random, user: int) -> tuple[str, dict[str, str], str]:
+    def fill(numbers: random.Random, user: int) -> tuple[str, dict[str, str], Bodies]:
         of_headers = {name: text(numbers, user) for name, text in headers.items()}
         return path(numbers, user), of_headers, body(numbers, user)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import math
 import random
 import socket
 import time
@@ -13,7 +14,14 @@ from typing import ClassVar
 
 import pandas as pd
 
-from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
+from perflab.analysis.doubts.unseen_answers import (
+    CHECK,
+    COLUMNS,
+    FIRST,
+    LOAD,
+    TABLE,
+    answer_rows,
+)
 from perflab.credentials import masked
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.meters import ProcessTable
@@ -22,14 +30,16 @@ from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.instruments.requests import time_columns
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign, split
-from perflab.load.records.answers import answers_in
-from perflab.load.workload.mix import filled, has_placeholders
+from perflab.load.records.answers import answers_in, first_answers
+from perflab.load.workload.arrivals import Scripted
+from perflab.load.workload.mix import filled
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import CHECKS_S, LEAST_CHECKS, MOST_CHECKS, one_user
 from perflab.recordings import Remark
 from perflab.recordings.responses import (
     FAILURES,
     MEMORY_UNKNOWN,
+    OF_ALL,
     growth_column,
     of_request,
     requests_column,
@@ -50,12 +60,15 @@ DIGITS = 16
 
 class _RightAnswer(Look["RightAnswer"]):
     def before(self) -> None:
-        self._longest_s = 0.0
+        self._longest_s, self._checked = 0.0, pd.DataFrame()
         refuse_foreign(self.settings.target or self._local_address(), self.settings.allowed)
+        self._columns: dict[str, float | str] = {}
+        if isinstance(self.scene.workload.arrivals, Scripted):
+            # Only a script knows what its users ask for, and they may sign up but once.
+            return
         contents = [self._content(self._sample(each)) for each in self.scene.workload.requests]
         digest = hashlib.sha256(b"".join(contents)).hexdigest()[:DIGITS]
         self._columns = {"answer_bytes": sum(map(len, contents)), "answer_digest": digest}
-        self._checked = pd.DataFrame()
         if not self.scene.workload.is_judged:
             number = round(min(MOST_CHECKS, max(LEAST_CHECKS, CHECKS_S / self._longest_s)))
             load = one_user(self.scene.workload, number * len(contents))
@@ -67,17 +80,17 @@ class _RightAnswer(Look["RightAnswer"]):
         """Return a request with values for its placeholders."""
         numbers = random.Random(self.scene.workload.seed)
         sent = request.with_credentials()
-        return filled(sent, numbers, user=0) if has_placeholders(sent) else sent
+        return filled(sent, numbers, user=0) if self.scene.workload.mix else sent
 
     def _content(self, template: Request) -> bytes:
         """Send a request, and return what it is answered with if that is what is expected."""
         address = self.settings.target or self._local_address()
-        body = str(template.body).encode() if template.body else None
+        body = template.bodies[0] or None
+        # urllib would send another type than the load does.
+        headers = {"Content-Type": template.usual_type} if body else {}
+        headers |= template.headers
         request = urllib.request.Request(
-            address + template.path,
-            body,
-            dict(template.headers),
-            method=template.method,
+            address + template.path, body, headers, method=template.method
         )
         what = f"{template.method} {template.path}"
         began_s = time.monotonic()
@@ -124,6 +137,8 @@ class _RightAnswer(Look["RightAnswer"]):
         if load.workload.is_judged:
             return Observation(self._columns)
         loaded = answer_rows(LOAD, answers_in(load.result))
+        if isinstance(load.workload.arrivals, Scripted):
+            self._checked = answer_rows(FIRST, first_answers(load.result))
         rows = [table for table in (self._checked, loaded) if len(table)]
         return Observation(self._columns, {TABLE: pd.concat(rows)} if rows else {})
 
@@ -133,7 +148,8 @@ class RightAnswer(Instrument):
 
     Unless each answer is held against an expected body, one user then asks up to twenty times, two
     seconds long at most but three times at least. The table ``answers`` has the classes of these
-    answers and of those under load (:mod:`perflab.analysis.doubts.answer_classes`).
+    answers and of those under load (:mod:`perflab.analysis.doubts.answer_classes`). Of a script
+    nothing is sent before its load: the first twenty answers of each name stand for the check.
 
     A missing answer fails only the trial, because a variant that died may run after a new start.
     ``target`` is the address of the variant, or empty if the lab started it. The columns
@@ -186,18 +202,18 @@ class ByRequest(Instrument):
 
     shares_time: ClassVar = True
 
+    names: tuple[str, ...]
+
     def observe(self, load: Load) -> Observation:
-        """Return the columns."""
+        """Return the columns; those of a name that was not sent are NaN."""
         columns: dict[str, float] = {}
-        codes = load.result.measured(lambda rows: rows["template"])
-        errors = load.result.measured(lambda rows: rows["error"])
-        for code, item in enumerate(load.workload.mix):
-            workers = dict.fromkeys(range(len(load.result.rows)), code)
-            numbers = load.result.times("planned_ns", chosen=workers).numbers(OF_TRIALS)
-            named = {of_request(f"{of}_ms", item.name): numbers[of] for of in ("mean", "p99")}
+        for name in self.names:
+            codes = load.result.codes.get(name, {})
+            numbers = load.result.times("planned_ns", chosen=codes).numbers(OF_TRIALS)
+            named = {of_request(f"{of}_ms", name): numbers[of] for of in ("mean", "p99")}
             columns |= time_columns(named)
-            failed = errors[codes == code] != 0
-            step, column = 1 / max(1, len(failed)), of_request(FAILURES, item.name)
+            failed, column = load.result.named(name)["error"] != 0, of_request(FAILURES, name)
+            step = 1 / len(failed) if len(failed) else math.nan
             columns |= {column: float(failed.sum()) * step, resolution_column(column): step}
         return Observation(columns)
 
@@ -233,7 +249,8 @@ class _ServiceCost(Look["ServiceCost"]):
     def _cpu(self, load: Load) -> dict[str, float]:
         """Return the CPU of a request: of the service, and of all that it needs."""
         whole: dict[str, float] = {}
-        for name in self.scene.services:
+        shared = [name for name in load.samples["service"].unique() if name.startswith(OF_ALL)]
+        for name in (*self.scene.services, *shared):
             samples = load.samples[load.samples["service"] == name]
             for column, value in cpu_per_success(CPU, samples, load.result).items():
                 whole[column] = whole.get(column, 0.0) + value
@@ -243,9 +260,9 @@ class _ServiceCost(Look["ServiceCost"]):
 class ServiceCost(Instrument):
     """CPU time per measured request, and memory after the load, of a service that the lab started.
 
-    ``service_cpu_us_per_request`` is all CPU of the service, and of the stores that it needs, in
-    the measured stage over the requests that succeeded in it; ``failure_share`` is of measured
-    requests, in steps of one request.
+    ``service_cpu_us_per_request`` is all CPU of the service, and of the stores that it needs or may
+    use, in the measured stage over the requests that succeeded in it; ``failure_share`` is of
+    measured requests, in steps of one request.
     ``service_memory_bytes`` is read once, after the load: of processes what they share once, of
     containers that of their control group (:mod:`perflab.host.meters`). Beside it stand its
     growth with a request, by samples of resident memory, and the requests that were sent before.

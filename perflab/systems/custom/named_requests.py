@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from perflab.load.body_files import content_of
 from perflab.load.workload.mix import PLACEHOLDER, Name
 from perflab.load.workload.request import Statuses
 from perflab.parameters import FrozenModel
@@ -39,7 +40,7 @@ class NamedRequest(FrozenModel):
                 "method": (self.method or ("POST" if self.body else "GET")).upper(),
                 "path": _with_files(self.path, folder),
                 "headers": own,
-                "body": _with_files(self.body, folder),
+                "body": content_of(_with_files(self.body, folder)),
                 "expect_status": self.expect_status,
                 "expect_body": self.expect_body,
             },

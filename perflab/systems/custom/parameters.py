@@ -13,10 +13,11 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
 from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
 from perflab.credentials import reference
-from perflab.errors import StackError
+from perflab.errors import ParameterError, StackError
 from perflab.host.foreign_stores import is_loopback
 from perflab.host.foreign_stores import problems as foreign_stores
 from perflab.load.options import LoadParameters
+from perflab.load.workers.script_names import request_names
 from perflab.load.workload import Workload
 from perflab.load.workload.mix import PLACEHOLDER
 from perflab.parameters import Whole, message_of
@@ -109,7 +110,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     )
     env_file: str = Field(
         default="",
-        description="file with lines NAME=VALUE, which are shown nowhere; env overrules it",
+        description="file with lines NAME=VALUE, which are recorded nowhere; env overrules it",
     )
     also: tuple[str, ...] = Field(
         default=(),
@@ -219,7 +220,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         """Return the number of blocks, if it was not given: one more than all pairs need."""
         if "blocks" in self.model_fields_set:
             return {}
-        needed = fewest_blocks_of_pairs(len(variants) - 1, len(self.requests)) + SPARE_BLOCKS
+        needed = fewest_blocks_of_pairs(len(variants) - 1, len(self.request_names)) + SPARE_BLOCKS
         return {"blocks": max(int(self.blocks), needed)}
 
     @property
@@ -309,15 +310,19 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         problems = []
         if self.rate and (self.users != USERS or self.think_time_s):
             problems.append("give rate, or users and think_time_s, not both")
-        lone = {"path": "/", "method": "", "body": "", "expect_body": ""}
+        lone = {"path": "/", "method": "", "body": "", "expect_status": 200, "expect_body": ""}
+        if self.script:
+            lone |= {"requests": (), "rate": 0.0, "think_time_s": 0.0}
         given = [name for name, default in lone.items() if getattr(self, name) != default]
-        if self.requests and given:
-            problems.append(f"give requests, or {', '.join(given)}, not both")
+        if (instead := "script" if self.script else "requests" * bool(self.requests)) and given:
+            problems.append(f"give {instead}, or {', '.join(given)}, not both")
         if self.arrivals == "poisson" and not self.rate:
             problems.append("arrivals = 'poisson' needs a rate")
         if not problems:
             try:
                 self.workload("")
+            except ParameterError as error:
+                problems += error.problems
             except ValidationError as error:
                 problems += [
                     ": ".join([*map(str, problem["loc"][-1:]), message_of(problem)])
@@ -352,17 +357,25 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         first = next(iter(paths), "/") if self.requests else self.path
         return PLACEHOLDER.sub("1", first)
 
+    @cached_property
+    def request_names(self) -> tuple[str, ...]:
+        """Return the names of several requests, or those that are known of a script's."""
+        if self.script:
+            return request_names(self.script)[0]
+        return tuple(each.name for each in self.requests)
+
     @property
     def named_responses(self) -> tuple[str, ...]:
         """Return the responses of each request by name."""
-        names = [each.name for each in self.requests]
-        return tuple(of_request(base, name) for name in names for base in BY_REQUEST)
+        return tuple(of_request(base, name) for name in self.request_names for base in BY_REQUEST)
 
     def workload(self, node: str) -> Workload:
         """Return the load of every variant."""
         given = self if not self.finds_warmup else self.model_copy(update={"warmup_s": LEAST_S})
         words = given.words(self.path)
         shared = words["request"]["headers"]
+        if self.script:
+            words["arrivals"] = {**words["arrivals"], "seed": MIX_SEED}
         if self.requests:
             folder = str(begins_in(self.folder))
             words["mix"] = [each.words(shared, folder) for each in self.requests]

@@ -91,6 +91,10 @@ def test_every_block_begins_with_what_the_set_up_left_and_the_password_is_nowher
     (folder,) = (path for path in (tmp_path / "runs").iterdir() if (path / "run.json").is_file())
     run = Run(folder)
     assert list(run.trials()["state"].unique()) == ["valid"], done.stdout
+    # Each request of the old side adds a row, those of the warm-up and of the checks too.
+    old = run.trials()[run.trials()["factor_variant"] == "old"].set_index("trial_id")
+    for trial, rows in old["store_rows"].items():
+        assert 1 <= rows - 40 - len(run.requests(None, [trial])) <= 30
     summary = (tmp_path / "summary.md").read_text()
     assert of_job.read_text() == f"built\n{summary}"
     assert len(summary.splitlines()) <= 25

@@ -113,6 +113,50 @@ def test_requests_are_refused_where_they_contradict_or_hold_a_mistake(tmp_path: 
     assert f"{tmp_path}/words.txt" in problems(**{**values, "requests": missing})
 
 
+PHOTO = bytes(range(256))
+TAKES = """
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Answer(BaseHTTPRequestHandler):
+    protocol_version, wbufsize = "HTTP/1.1", -1
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        is_right = body == bytes(range(256)) and self.path[1:].isdecimal()
+        is_right &= self.headers["Content-Type"] == "application/octet-stream"
+        self.send_response(200 if is_right else 422)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+"""
+
+
+@pytest.mark.slow
+def test_the_bytes_of_a_file_are_sent_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(TAKES)
+    (tmp_path / "photo.jpg").write_bytes(PHOTO)
+    start = f"command:{sys.executable} app.py {{port}}"
+    file = tmp_path / "duel.toml"
+    file.write_text(
+        f"[variants]\na = '{start}'\nb = '{start} new'\n"
+        '[[load.requests]]\nname = "upload"\npath = "/{random:1-9}"\nbody = "@photo.jpg"\n'
+    )
+    values, _, _ = given("custom_service", str(file), {"blocks": 1, "users": 1}, "")
+    run = api.run("custom_service", {**values, "duration_s": 0.3, "warmup_s": 0.1})
+    assert (run.trials()["failure_share"] == 0).all(), run.trials()["reasons"].tolist()
+    alone = checked(variants=[f"a={start}", f"b={start} x"], body=f"@{tmp_path}/photo.jpg")
+    assert alone.workload("").request.bodies == (PHOTO,)
+    assert "no-such" in problems(**variants(tmp_path, 0.0), body=f"@{tmp_path}/no-such")
+
+
 @pytest.mark.promise
 def test_a_credential_of_one_request_is_kept_by_reference(tmp_path: Path) -> None:
     request = {

@@ -13,9 +13,10 @@ from typing import Any
 from perflab import credentials
 from perflab.host.own_folders import own_folder
 from perflab.instruments import STANDARD
+from perflab.load.workers.script_names import request_names
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
-from perflab.recordings.responses import FAILURES, named, split_request
+from perflab.recordings.responses import FAILURES, SHARED_STORE, named, split_request
 from perflab.stacks.builds import made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
@@ -24,6 +25,7 @@ from perflab.systems.custom.instruments import ByRequest, RightAnswer, ServiceCo
 from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.revisions import is_dirty, merge_base, top_of
+from perflab.systems.custom.stores import SharedStores, StoreRows
 from perflab.systems.custom.trees import script_of_commit, script_of_tree, without_repository
 from perflab.systems.custom.variants import PLACEHOLDER, TREES, Variant, words_of
 from perflab.trials.experiment import Experiment
@@ -63,14 +65,17 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
         target=target.url if target else "",
         allowed=parameters.allow_targets,
     )
-    by_request = (ByRequest(),) if parameters.requests else ()
+    names = parameters.request_names
+    counting = (StoreRows(),) if nodes and parameters.needs else ()
+    sharing = (SharedStores(addresses=parameters.also),) if nodes and parameters.also else ()
+    by_request = (ByRequest(names=names),) if names else ()
     return Treatment(
         name=f"{FACTOR}={variant.name}",
         label=variant.label,
         levels={FACTOR: variant.name},
         stack=StackPlan(nodes=nodes),
         workload=parameters.workload(variant.name if nodes else ""),
-        instruments=(check, *STANDARD, ServiceCost(), *by_request),
+        instruments=(check, *STANDARD, ServiceCost(), *by_request, *counting, *sharing),
         target=target,
     )
 
@@ -244,11 +249,13 @@ def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
             f"the code of {', '.join(commands)} is not recorded: commit it and name its revision "
             "(git:REPOSITORY@REVISION)"
         )
-    if parameters.also:
-        texts.append(
-            f"{', '.join(parameters.also)}: the lab did not start this store; all variants share "
-            "it, and what the load writes stays in it from block to block"
-        )
+    if parameters.script:
+        texts.append("whole trials follow one another: users of a script keep state")
+        if not request_names(parameters.script)[1]:
+            texts.append(
+                "some requests of the script have no rows of their own, because their names are "
+                "put together when they are sent: give them a text, such as name='item'"
+            )
     urls = [variant.name for variant in variants if variant.kind == "url"]
     if urls:
         texts.append(
@@ -256,7 +263,15 @@ def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
             "block, so a difference of 1 or 2% may be that of its process; its CPU and memory are "
             "not known and not compared"
         )
-    return [Remark(code="own.variants", text=text) for text in texts]
+    shared = (
+        f"{address}: the lab did not start this store; all variants share it, and it grows by what "
+        "the load writes, from block to block"
+        for address in parameters.also
+    )
+    return [
+        *(Remark(code=SHARED_STORE, text=text) for text in shared),
+        *(Remark(code="own.variants", text=text) for text in texts),
+    ]
 
 
 EXPERIMENT = Experiment(

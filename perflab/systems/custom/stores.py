@@ -1,0 +1,69 @@
+"""Instruments of stores: how many rows a load leaves, and what the CPU of shared ones is."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from perflab.errors import StackError
+from perflab.host.meters import ProcessTreeMeter
+from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.recordings import Remark
+from perflab.recordings.responses import OF_ALL, STORE_ROWS
+from perflab.stacks.listening import owners
+
+
+class _StoreRows(Look["StoreRows"]):
+    def after(self) -> None:
+        self._rows = 0.0
+        for instance in self.scene.services.values():
+            store = instance.launch.spec.store
+            if store and store.count:
+                try:
+                    told = instance.run(store.count, interrupted=self.scene.interrupted)
+                    self._rows += sum(map(int, told.split()))
+                except (StackError, ValueError):
+                    # Whether the store still lives is asked elsewhere.
+                    self._rows = math.nan
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        return Observation({STORE_ROWS: self._rows})
+
+
+class StoreRows(Instrument):
+    """Counts, once after the load, what is in the stores of a variant, as they tell it."""
+
+    at_work: ClassVar = _StoreRows
+    shares_time: ClassVar = True
+
+
+class _SharedStores(Look["SharedStores"]):
+    def before(self) -> None:
+        self._owners = {
+            address: sorted(filter(None, owners({int(address.rpartition(":")[2])})))
+            for address in self.settings.addresses
+        }
+
+    def meters(self) -> dict[str, ProcessTreeMeter]:
+        return {
+            f"{OF_ALL}{address}": ProcessTreeMeter(*pids)
+            for address, pids in self._owners.items()
+            if pids
+        }
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        texts = [
+            f"who listens at {address} is not known here: its CPU counts as that of others"
+            for address, pids in self._owners.items()
+            if not pids
+        ]
+        return Observation(warnings=[Remark(code="store.unknown", text=text) for text in texts])
+
+
+class SharedStores(Instrument):
+    """Samples the CPU of those who listen at addresses that variants may use (``also``)."""
+
+    at_work: ClassVar = _SharedStores
+    shares_time: ClassVar = True
+
+    addresses: tuple[str, ...]
