@@ -132,17 +132,25 @@ def new() -> None:
 def new_project() -> None:
     """Make this folder a project: results stay here, and so do experiments of your own.
 
-    Writes perflab.toml, the notebook duel.ipynb, and lines of .gitignore. If anything is wrong,
-    nothing is written.
+    Writes perflab.toml, with what it finds of your service (Procfile, pyproject.toml,
+    requirements.txt, package.json, go.mod), the notebook duel.ipynb, and lines of .gitignore. If
+    anything is wrong, nothing is written.
 
     Example: perflab new project
     """
     from perflab.cli import scaffold
 
-    print(*scaffold.new_project(), sep="\n")
-    print("\nCommit these files: a duel of revisions warns of what is not committed.")
-    print("perflab duel --variant old=git:.@HEAD~1 --variant new=git:.@HEAD --command '...'")
-    print("perflab new experiment NAME")
+    files, found = scaffold.new_project()
+    print(*files, sep="\n")
+    entries = {**found.service, **found.needs, **found.env}
+    if entries:
+        print("\nperflab.toml has what was found here; look through it:")
+    for name, (value, why) in entries.items():
+        print(f"  {name} = {value}   ({why})")
+    if lacking := [name for name in ("command", "setup", "health") if name not in entries]:
+        print(f"\nnot found: {', '.join(lacking)} (examples are in perflab.toml)")
+    print("\nperflab doctor                 # what of it does not work here")
+    print("perflab duel --against main    # or --against HEAD~1 --working-tree, and so on")
 
 
 @new_app.command("notebook")

@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from perflab.cli import app
-from perflab.cli.duel_file import given, read_duel
+from perflab.cli.duel_file import given
 from perflab.errors import ParameterError
 from perflab.paths import project_root
+from perflab.trials.parameter_file import read_parameters
 
 WHOLE = """# a comment
 blocks = 2
@@ -42,7 +43,7 @@ def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
     file = tmp_path / "duel.toml"
     # As some editors on Windows begin a file.
     file.write_text(WHOLE, encoding="utf-8-sig")
-    values, places = read_duel(file)
+    values, places = read_parameters(file, "perflab duel")
     assert values["variants"] == ["v1.9=command:a {port}", "v1.10=command:b {port}"]
     lines = {name: int(place.removeprefix(f"{file}, line ")[:-2]) for name, place in places.items()}
     assert lines == {"blocks": 2, "fail_on": 3, "variants": 6, "load": 9, "body": 9, "users": 12,

@@ -28,6 +28,7 @@ from perflab.systems.custom.named_requests import NamedRequest
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
+from perflab.trials.parameter_file import GATE, merged, read_parameters
 from perflab.trials.warming import LEAST_S
 
 USERS = 4
@@ -63,6 +64,11 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     after a branch has moved.
     """
 
+    project: str = Field(
+        default="",
+        description="perflab.toml or duel.toml, whose tables service and load have the values of "
+        "parameters that are not given",
+    )
     folder: str = Field(
         default="",
         description="folder for relative places and for command variants; empty: the example that "
@@ -163,10 +169,17 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_by_revision(cls, values: Any) -> Any:
-        """Return the parameters with the variants that ``against`` stands for."""
+    def _named_by_revision_and_file(cls, values: Any) -> Any:
+        """Return the parameters with those of the file, and the variants of ``against``."""
         if not isinstance(values, Mapping):
             return values
+        if file := values.get("project"):
+            path = Path(file).expanduser()
+            of_file, _ = read_parameters(path, f"project = {file!r}")
+            values = merged(of_file, {**values, "project": ""}, path)
+            values = {name: value for name, value in values.items() if name not in GATE}
+            if not {"variants", "against"} & values.keys():
+                raise ValueError(f"give variants, or against: {path} says only how they start")
         revision, working_tree = values.get("against", ""), values.get("working_tree", False)
         if working_tree and not revision:
             raise ValueError("working_tree needs against, the revision to compare with")
