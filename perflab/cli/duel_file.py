@@ -13,6 +13,7 @@ from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError
 from perflab.parameters import check, unknown
 from perflab.project import project_file
+from perflab.trials.arguments import asked_for, order_of
 from perflab.trials.parameter_file import GATE, VARIANTS, merged, read_parameters
 
 SUBJECT = "perflab duel"
@@ -61,6 +62,40 @@ def given(
     _refuse_unknown_requests(bounds, [each.name for each in checked.requests])
     of_all_pairs = len(bounds) * (len(checked.variants) - 1)
     return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
+
+
+def problems_of_project(experiment: str) -> list[str] | None:
+    """Return why a duel of the project's revisions could not begin here; None without a service.
+
+    The checks are those of a duel, on the commit that is checked out.
+    """
+    file = project_file()
+    of_file = read_parameters(file, SUBJECT)[0] if file else {}
+    if not of_file:
+        return None
+    problems = _problems(experiment, "git:.@HEAD")
+    if any(problem.startswith(_flag(VARIANTS)) for problem in problems):
+        # That hides what is checked after it; a command by itself needs no commit.
+        rest = (
+            _problems(experiment, f"command:{of_file['command']}") if "command" in of_file else []
+        )
+        cause = problems[0].partition("; ")[0].partition("command: ")[2]
+        return [f"--against has no commit to compare ({cause}): git init, and commit", *rest]
+    return problems
+
+
+def _problems(experiment: str, variant: str) -> list[str]:
+    """Return why a duel of a variant with itself could not begin."""
+    names = ("command", "again")
+    try:
+        values, _, _ = given(
+            experiment, "", {VARIANTS: [f"{name}={variant}" for name in names]}, ""
+        )
+        chosen = systems.experiment(experiment)
+        order_of(chosen, asked_for(chosen, values))
+    except ParameterError as error:
+        return [each for each in error.problems if not each.startswith(names[1])]
+    return []
 
 
 def _flag(name: str) -> str:

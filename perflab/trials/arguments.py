@@ -155,12 +155,12 @@ def credentials_of(plan: RunPlan, subject: str) -> dict[str, str]:
             for name, value in plan.parameters.items()
             if set(credentials.names_in(json.dumps(value))) - set(values)
         ]
-        way_out = (
-            "set the variable, or give the parameter again with the value or with the name of "
-            "another variable (-H 'Authorization: env:NAME')"
-        )
         by = f"; needed by {', '.join(needing)}" if needing else ""
-        raise ParameterError(subject, [*(f"{problem}{by}" for problem in problems), way_out])
+        way_out = (
+            "set it, or give the parameter again with the value or with the name of another "
+            "variable (-H 'Authorization: env:NAME')"
+        )
+        raise ParameterError(subject, [f"{problem}{by}: {way_out}" for problem in problems])
     return values
 
 

@@ -119,8 +119,14 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_is_found_stands_in_the_file_and_a_duel_understands_it(name: str, here: Path) -> None:
+def test_what_is_found_stands_in_the_file_and_a_duel_understands_it(
+    name: str, here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there, parameters = FOUND[name]
+    tools = tmp_path_factory.mktemp("tools")
+    for tool in ("uv", "npm", "node", "go", "python3"):
+        (tools / tool).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     for place, text in there.items():
         (here / place).parent.mkdir(parents=True, exist_ok=True)
         (here / place).write_text(text)
@@ -128,7 +134,7 @@ def test_what_is_found_stands_in_the_file_and_a_duel_understands_it(name: str, h
     values, _ = read_parameters(here / FILE, "test")
     assert {key: value for key, value in values.items() if key != "folder"} == parameters
     revisions = [f"{each}=tree:{here}" for each in ("old", "new")]
-    options = {"variants": revisions} | ({} if "command" in parameters else {"command": "x"})
+    options = {"variants": revisions} | ({} if "command" in parameters else {"command": "cat"})
     assert given("custom_service", "", options, "")[0]["variants"] == revisions
 
 

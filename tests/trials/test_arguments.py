@@ -282,7 +282,7 @@ def test_a_finished_run_is_shown_where_it_is_to_be_resumed(
 def test_what_a_projects_notebook_began_with_does_not_keep_it_from_showing_a_run(
     runs: Path,
 ) -> None:
-    variants = ["a=command:serve {port}", "b=command:serve {port} --fast"]
+    variants = ["a=command:sleep {port}", "b=command:sleep {port} --fast"]
     words = plan_of("custom_service", variants=variants, path="/items").parameters
     run_id = write_run(runs, experiment="custom_service", blocks=1, parameters=words).run_id
     cell = defaults_cell("custom_service", **OF_THE_NOTEBOOK, from_run=run_id)

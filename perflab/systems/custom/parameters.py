@@ -25,6 +25,7 @@ from perflab.recordings.responses import BY_REQUEST, of_request
 from perflab.stacks.process_backend import BACKENDS
 from perflab.stacks.stores import store_node
 from perflab.systems.custom.named_requests import NamedRequest
+from perflab.systems.custom.programs import problems as of_programs
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
@@ -217,7 +218,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         problems += [*self._of_stores(variants), *self._of_load()]
         backend, backend_problems = self._backend(variants)
         if problems or backend_problems:
-            raise ValueError("; ".join([*problems, *backend_problems]))
+            raise ValueError("\n".join([*problems, *backend_problems]))
         return self.model_copy(update={"backend": backend, **self._enough_blocks(variants)})
 
     def _enough_blocks(self, variants: tuple[Variant, ...]) -> dict[str, int]:
@@ -285,6 +286,9 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
                     f"{variant.name}: {variant.commit[:9]} has no Dockerfile; give the command "
                     "that starts it (--command 'python app.py --port {port}')"
                 )
+        if "PATH" not in self.variables:
+            commands = {"command": self.command, "setup": self.setup}
+            problems += of_programs(variants, commands, self.prepare, begins_in(self.folder))
         if self.health and not self.health.startswith("/"):
             problems.append(
                 f"health = '{self.health}' is no path; a path begins with /, like /health"
