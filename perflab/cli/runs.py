@@ -93,10 +93,20 @@ def _table(runs: list[Run]) -> Table:
 
 
 def _compared(run: Run) -> Text:
-    """Return the treatments of a run, or how many there are; of a duel what was asked, too."""
+    """Return the treatments of a run, or how many; of a duel also what was asked, and answered."""
     labels = [treatment.label for treatment in run.record.treatments]
     compared = " | ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} treatments"
-    return Text("; ".join(filter(None, [compared, _asked(run.record.parameters)])))
+    asked = "; ".join(filter(None, [compared, _asked(run.record.parameters)]))
+    return Text("\n".join(filter(None, [asked, _answer(run)])))
+
+
+def _answer(run: Run) -> str:
+    """Return the first line of a duel's answer, as its section has it; nothing of other runs."""
+    from perflab.paths import figures_dir
+    from perflab.reports.duels import are_variants
+    from perflab.reports.section import saved_answer
+
+    return saved_answer(run, figures_dir() / run.run_id) if are_variants(run) else ""
 
 
 def _asked(parameters: Mapping[str, Any]) -> str:
@@ -130,6 +140,7 @@ def _as_words(run: Run) -> dict[str, Any]:
         "finished_at": record.finished_at,
         "blocks": record.blocks,
         "complete_blocks": complete_blocks(run),
+        "answer": _answer(run),
         "trials": _counts(run),
         "parameters": record.parameters,
         "commit": record.code.get("commit", ""),
