@@ -70,7 +70,8 @@ def test_loads_that_were_kept_are_compared_and_told_where_they_are_not_alike(
 
 def test_a_load_that_was_invalid_is_refused(perflab: Tell, tmp_path: Path) -> None:
     text = (DATA / "load.json").read_text()
-    late = '"valid": false,\n "reasons": [{"code": "generator.late", "side": "client", "text": "it was late"}]'
+    reason = '{"code": "generator.late", "side": "client", "text": "it was late"}'
+    late = f'"valid": false,\n "reasons": [{reason}]'
     (tmp_path / "load.json").write_text(text.replace('"valid": true,\n "reasons": []', late))
     _, errors = perflab(tmp_path / "runs", "import", str(tmp_path), code=1)
     assert "INVALID (it was late)" in " ".join(errors.split())
