@@ -233,9 +233,15 @@ def sentences(
     by_field: dict[str, list[Any]] = {}
     for item in error.errors(include_url=False):
         field = str(item["loc"][0]) if item["loc"] else ""
-        # A rule about several parameters has no field; each such rule gets its own sentence.
+        # A rule about several parameters has no field; each such rule gets its own sentences.
         by_field.setdefault(field or str(item["msg"]), []).append(item)
-    return [where(field) + _sentence(items, flag(field)) for field, items in by_field.items()]
+    return [
+        # The sentence of a rule may begin with the name of one of its parameters.
+        where(str(items[0]["loc"][0]) if items[0]["loc"] else re.split("[ :]", sentence)[0])
+        + sentence
+        for field, items in by_field.items()
+        for sentence in _sentence(items, flag(field)).split("\n")
+    ]
 
 
 # The beginning of a type of error of pydantic, and the kind that was wanted.

@@ -17,31 +17,11 @@ EXPERIMENTS = "perflab_experiments"
 # The tables that are read here. All others are about duels, whose parameters check them.
 OF_A_PROJECT = ("results", "experiments")
 OF_DUELS = ("service", "load")
-# What a project's notebook compares: the last two commits of the folder that it is in.
+# What a project's notebook compares: the last two commits, started as the project's file says.
 OF_THE_NOTEBOOK = {
-    "folder": ".",
+    "project": FILE,
     "variants": ["old=git:.@HEAD~1", "new=git:.@HEAD"],
-    "command": "python3 app.py --port {port}",
 }
-TEXT = f"""\
-# A project of perflab. What is left out has the value shown; folders are relative to this file.
-[results]
-{"".join(f'# {name} = "{folder}"' + chr(10) for name, folder in RESULTS.items())}
-[experiments]
-# folders = ["{EXPERIMENTS}"]
-
-# How the service is started and what it needs, for 'perflab duel --against main'.
-# [service]
-# command = "python3 app.py --port {{port}}"
-# prepare = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
-# setup = ".venv/bin/python migrate.py"
-# health = "/health"
-# needs = {{db = "postgres"}}
-# env = {{DATABASE_URL = "{{db.url}}"}}
-
-# [load]
-# path = "/"
-"""
 
 
 @dataclass(frozen=True)

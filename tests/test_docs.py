@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,12 @@ def test_experiments_that_are_run_exist_and_have_the_parameters(page: Path) -> N
             pairs = [each for each in given if each != QUOTED]
             chosen = systems.experiment(words[1])
             chosen.plan(chosen.check(parse_assignments(pairs)))
+
+
+def test_the_reference_of_the_projects_file_is_what_the_models_say() -> None:
+    script = str(ROOT / "scripts" / "toml_reference.py")
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_glossary_has_what_the_ledger_says_of_a_published_row() -> None:

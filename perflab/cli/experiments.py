@@ -12,6 +12,8 @@ from rich.text import Text
 from perflab.cli.outputs import make_console, print_shown
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from perflab.trials.experiment import Experiment
 
 HOW = (
@@ -50,8 +52,10 @@ def _print_one(experiment: Experiment) -> None:
     console.print(Text(f"{experiment.title}\n{experiment.question}\n"))
     # What only this experiment has comes first.
     of_all = RunParameters.model_fields
-    for item in sorted(parameters_of(experiment), key=lambda item: item["name"] in of_all):
-        default = f"{item['name']} = {_typed(item['default'])}"
+    for item in sorted(
+        parameters_of(experiment.parameters), key=lambda item: item["name"] in of_all
+    ):
+        default = f"{item['name']} = {typed(item['default'])}"
         title = Text(fill(default, console.width, subsequent_indent=INDENT))
         title.stylize("bold", 0, len(item["name"]))
         meaning = f"{item['meaning']} ({item['allowed']})"
@@ -60,14 +64,14 @@ def _print_one(experiment: Experiment) -> None:
     console.print(Text("\n" + HOW.format(name=experiment.name)))
 
 
-def parameters_of(experiment: Experiment) -> list[dict[str, Any]]:
+def parameters_of(model: type[BaseModel]) -> list[dict[str, Any]]:
     """Return name, default, allowed values in words, and meaning of each parameter."""
-    schemas = experiment.parameters.model_json_schema()["properties"]
-    fields = experiment.parameters.model_fields
+    schemas = model.model_json_schema()["properties"]
+    fields = model.model_fields
     return [
         {
             "name": name,
-            "default": fields[name].get_default(),
+            "default": fields[name].get_default(call_default_factory=True),
             "allowed": allowed(schema),
             "meaning": schema.get("description", ""),
         }
@@ -90,7 +94,7 @@ def allowed(schema: Mapping[str, Any]) -> str:
     if schema.get("type") in ("integer", "number"):
         kind = "whole number" if schema["type"] == "integer" else "number"
         return f"{kind}{_range(schema)}"
-    kinds = {"null": "none", "string": "text", "boolean": "true or false"}
+    kinds = {"null": "none", "string": "text", "boolean": "true or false", "object": "table"}
     return kinds.get(str(schema.get("type")), "anything")
 
 
@@ -108,12 +112,14 @@ def _range(schema: Mapping[str, Any]) -> str:
     return ", " + " ".join(bounds) if bounds else ""
 
 
-def _typed(default: Any) -> str:
+def typed(default: Any) -> str:
     """Return a default as somebody types it after ``-p name=``."""
     if default is None:
         return "none"
     if isinstance(default, tuple):
-        return ", ".join(map(_typed, default)) or "empty"
+        return ", ".join(map(typed, default)) or "empty"
+    if isinstance(default, bool):
+        return str(default).lower()
     return f"{default:g}" if isinstance(default, float) else str(default) or "empty"
 
 
@@ -132,17 +138,25 @@ def new() -> None:
 def new_project() -> None:
     """Make this folder a project: results stay here, and so do experiments of your own.
 
-    Writes perflab.toml, the notebook duel.ipynb, and lines of .gitignore. If anything is wrong,
-    nothing is written.
+    Writes perflab.toml, with what it finds of your service (Procfile, pyproject.toml,
+    requirements.txt, package.json, go.mod), the notebook duel.ipynb, and lines of .gitignore. If
+    anything is wrong, nothing is written.
 
     Example: perflab new project
     """
     from perflab.cli import scaffold
 
-    print(*scaffold.new_project(), sep="\n")
-    print("\nCommit these files: a duel of revisions warns of what is not committed.")
-    print("perflab duel --variant old=git:.@HEAD~1 --variant new=git:.@HEAD --command '...'")
-    print("perflab new experiment NAME")
+    files, found = scaffold.new_project()
+    print(*files, sep="\n")
+    entries = {**found.service, **found.needs, **found.env}
+    if entries:
+        print("\nperflab.toml has what was found here; look through it:")
+    for name, (value, why) in entries.items():
+        print(f"  {name} = {value}   ({why})")
+    if lacking := [name for name in ("command", "setup", "health") if name not in entries]:
+        print(f"\nnot found: {', '.join(lacking)} (examples are in perflab.toml)")
+    print("\nperflab doctor                 # what of it does not work here")
+    print("perflab duel --against main    # or --against HEAD~1 --working-tree, and so on")
 
 
 @new_app.command("notebook")

@@ -93,10 +93,20 @@ def _table(runs: list[Run]) -> Table:
 
 
 def _compared(run: Run) -> Text:
-    """Return the treatments of a run, or how many there are; of a duel what was asked, too."""
+    """Return the treatments of a run, or how many; of a duel also what was asked, and answered."""
     labels = [treatment.label for treatment in run.record.treatments]
     compared = " | ".join(labels) if len(labels) <= SHOWN else f"{len(labels)} treatments"
-    return Text("; ".join(filter(None, [compared, _asked(run.record.parameters)])))
+    asked = "; ".join(filter(None, [compared, _asked(run.record.parameters)]))
+    return Text("\n".join(filter(None, [asked, _answer(run)])))
+
+
+def _answer(run: Run) -> str:
+    """Return the first line of a duel's answer, as its section has it; nothing of other runs."""
+    from perflab.paths import figures_dir
+    from perflab.reports.duels import are_variants
+    from perflab.reports.section import saved_answer
+
+    return saved_answer(run, figures_dir() / run.run_id) if are_variants(run) else ""
 
 
 def _asked(parameters: Mapping[str, Any]) -> str:
@@ -130,6 +140,7 @@ def _as_words(run: Run) -> dict[str, Any]:
         "finished_at": record.finished_at,
         "blocks": record.blocks,
         "complete_blocks": complete_blocks(run),
+        "answer": _answer(run),
         "trials": _counts(run),
         "parameters": record.parameters,
         "commit": record.code.get("commit", ""),
@@ -143,22 +154,24 @@ def import_results(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="[TREATMENT=]FILE...", help="results of the tool, one file per load"
+            metavar="[TREATMENT=]FILE...", help="results of the tool, one file or folder per load"
         ),
     ],
     tool: Annotated[
-        str, typer.Option(help="read the files as this tool's: k6, locust, oha, wrk or ab")
+        str, typer.Option(help="read the files as this tool's: k6, locust, oha, wrk, ab, perflab")
     ] = "",
 ) -> None:
-    """Make a recording from the results of another load tool.
+    """Make a recording from the results of another load tool, or of 'perflab load --out'.
 
     Each load becomes one trial. Trials are "not judged", because the files lack
-    planned instants and the tool's own lag, stalls and CPU. docs/how-to/import.md lists what is
-    read.
+    planned instants and the tool's own lag, stalls and CPU, or the order of the loads.
+    docs/how-to/import.md lists what is read.
 
     Example: perflab import k6.json
 
     Example: perflab import a=A1.txt a=A2.txt b=B1.txt b=B2.txt
+
+    Example: perflab import old=load1 old=load2 new=load3 new=load4
     """
     from perflab import api
 
@@ -167,12 +180,15 @@ def import_results(
 
 def _groups(words: list[str]) -> dict[str, list[Path]]:
     """Return the files by treatment; files without one belong to ``imported``."""
+    from perflab.recordings.imports.results import OWN_FILE
+
     groups: dict[str, list[Path]] = {}
     for word in words:
         name, equals, file = word.partition("=")
         if not equals or Path(word).exists():
             name, file = "imported", word
-        groups.setdefault(name, []).append(Path(file))
+        path = Path(file)
+        groups.setdefault(name, []).append(path / OWN_FILE if path.is_dir() else path)
     return groups
 
 

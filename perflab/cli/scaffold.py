@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from perflab import systems
+from perflab.cli.found_service import Found, found_in
 from perflab.errors import ParameterError
 from perflab.host.files import replace_file, whole_folder
 from perflab.parameters import unknown
@@ -25,7 +26,6 @@ from perflab.project import (
     FILE,
     OF_THE_NOTEBOOK,
     RESULTS,
-    TEXT,
     project,
     project_file,
 )
@@ -38,12 +38,37 @@ SUFFIX, NAME, FILLED, PACKAGE = ".in", "NAME", "@NAME@", "@HOME@"
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
 OF_CODE: Mapping[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
 DUELS, DUEL = "custom_service", "duel.ipynb"
+# Keys of the project's file: an example of each, and what it is for.
+SERVICE_KEYS = {
+    "command": (
+        "python3 app.py --port {port}",
+        "starts the service; without it the Dockerfile does",
+    ),
+    "prepare": (
+        "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt",
+        "once per revision",
+    ),
+    "setup": (".venv/bin/python migrate.py", "fills the stores, once per run"),
+    "health": ("/health", "answers 200 when the service is ready"),
+    "env_file": (".env.test", "lines NAME=VALUE, shown nowhere"),
+}
+NEEDS_KEYS = {
+    "db": ("postgres", "PostgreSQL of its own, told by {db.url}"),
+    "cache": ("redis", "the same of Redis: {cache.url}"),
+}
+ENV_KEYS = {"MODE": ("test", "variables of the service; no others reach it")}
+LOAD = """\
+[load]
+# path = "/items?page={random:1-100}"  # what is requested; or several [[load.requests]]
+# users = 8  # each waits for its answer; 4
+"""
 
 
-def new_project() -> list[Path]:
+def new_project() -> tuple[list[Path], Found]:
     """Make the working folder a project: ``perflab.toml``, a notebook, lines of ``.gitignore``.
 
-    Return the files that were written. ParameterError lists every problem; then none was.
+    Return the files that were written, and what they tell of the service that was found here.
+    ParameterError lists every problem; then none was written.
     """
     here = Path.cwd()
     settings, notebook, ignored = here / FILE, here / DUEL, here / ".gitignore"
@@ -55,14 +80,42 @@ def new_project() -> list[Path]:
     lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
     added = [f"{folder}/" for folder in RESULTS.values()]
     lines += [line for line in added if line not in lines]
+    found = found_in(here)
     content = {
         notebook: _of_the_project(notebook_file(DUELS).read_text(encoding="utf-8")),
         ignored: "".join(f"{line}\n" for line in lines),
-        settings: TEXT,
+        settings: _settings(found),
     }
     for file, text in content.items():
         replace_file(file, text.encode())
-    return list(content)
+    return list(content), found
+
+
+def _settings(found: Found) -> str:
+    """Return the text of ``perflab.toml``; what was not found stands there as an example."""
+    lines = [
+        "# A project of perflab. What is commented out has this value, or is an example; folders",
+        "# are relative to this file. docs/reference/perflab-toml.md lists all keys.",
+        "[results]",
+        *(f'# {name} = "{folder}"' for name, folder in RESULTS.items()),
+        "\n[experiments]",
+        f'# folders = ["{EXPERIMENTS}"]',
+        "\n# How the service is started and what it needs, for 'perflab duel --against main'.",
+    ]
+    for table, known, there in (
+        ("service", SERVICE_KEYS, found.service),
+        ("service.needs", NEEDS_KEYS, found.needs),
+        ("service.env", ENV_KEYS, found.env),
+    ):
+        lines.append(f"[{table}]")
+        entries = {**{name: ("# ", *entry) for name, entry in known.items()},
+                   **{name: ("", *entry) for name, entry in there.items()}}  # fmt: skip
+        lines += [
+            f"{mark}{name} = {json.dumps(value, ensure_ascii=False)}  # {' '.join(why.split())}"
+            for name, (mark, value, why) in entries.items()
+        ]
+        lines.append("")
+    return "\n".join([*lines, LOAD])
 
 
 def _of_the_project(notebook: str) -> str:
@@ -133,7 +186,7 @@ def lay_out(name: str) -> tuple[Path, list[Path]]:
                 file.write_text(text, encoding="utf-8")
         settings = [] if of else [top / FILE]
         for file in settings:
-            file.write_text(TEXT, encoding="utf-8")
+            file.write_text(_settings(found_in(top)), encoding="utf-8")
     except OSError as error:
         raise ParameterError("perflab new experiment", [f"{home}: {error}"]) from None
     return home, [*settings, *(home / place for place in sorted(files))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -10,6 +10,9 @@ from rich.text import Text
 
 from perflab.cli.outputs import make_console, print_table
 from perflab.errors import ParameterError
+
+if TYPE_CHECKING:
+    from perflab.stacks.doctor import Finding
 
 app = typer.Typer(no_args_is_help=True, help="Start, list, read and remove services outside a run.")
 
@@ -125,13 +128,16 @@ STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
 def doctor() -> None:
     """Check the engine, disk, cores, other load and leftovers of this machine; change nothing.
 
+    Where a perflab.toml is, the same is checked as before a duel of the commit that is checked out:
+    programs, stores, ports, addresses, variables, the repository.
+
     Exit status 1 if something would prevent or spoil measurements.
 
     Example: perflab doctor
     """
     from perflab.stacks.doctor import examine
 
-    findings = examine()
+    findings = [*examine(), *_of_the_project()]
     table = Table("what", "state", "found", "what to do")
     for finding in findings:
         state = Text(finding.state, STYLES[finding.state])
@@ -139,3 +145,26 @@ def doctor() -> None:
     print_table(table)
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(1)
+
+
+def _of_the_project() -> list[Finding]:
+    """Return what of the project's ``perflab.toml`` does not work here."""
+    from perflab.cli.duel import EXPERIMENT
+    from perflab.cli.duel_file import problems_of_project
+    from perflab.project import FILE, project_file
+    from perflab.stacks.doctor import OK, WRONG, Finding
+
+    try:
+        problems = problems_of_project(EXPERIMENT)
+    except ParameterError as error:
+        problems = list(error.problems)
+    if problems == []:
+        return [Finding(FILE, OK, "a duel of its service can begin")]
+    before = f"{project_file()}, "
+    findings = []
+    for problem in problems or ():
+        line, _, found = problem.rpartition(before)[2].partition(": ")
+        is_placed = problem.startswith(before)
+        todo = f"mend {line} of {FILE}" if is_placed else "mend that, or what names it"
+        findings.append(Finding(FILE, WRONG, found if is_placed else problem, todo))
+    return findings

@@ -46,6 +46,7 @@ from perflab.statistics.in_words import MISSING, capitalized
 
 # A page has room for so many treatments side by side.
 MOST_ACROSS = 4
+VERDICT = "## Verdict\n"
 BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 # What a page has room for.
 EFFECT, CPU_OF = "effect", "cpu_share_"
@@ -105,7 +106,7 @@ def section_text(
         f"# {cell(record.title)}\n",
         _first(run, AT_THE_END),
         f"**Question.** {cell(record.question)}\n",
-        "## Verdict\n",
+        VERDICT,
         _bullets(sentences(run, findings)) or "No claim is attached to this run.\n",
         "## Method\n",
         f"{cell(method(run))}\n",
@@ -217,10 +218,26 @@ def write_section(
     whole.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{run.run_id}.md"
+    path = _place(run, directory)
     figures = figures_of(run, saved, directory)
     write_whole(path, section_text(run, findings, figures).encode())
     return path
+
+
+def _place(run: Run, directory: Path) -> Path:
+    return directory / f"{run.run_id}.md"
+
+
+def saved_answer(run: Run, directory: Path) -> str:
+    """Return the first sentence of the verdict in a saved section; nothing where there is none.
+
+    To judge a run again takes seconds.
+    """
+    try:
+        text = _place(run, directory).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return text.partition(f"\n{VERDICT}\n- ")[2].partition("\n")[0]
 
 
 def _first(run: Run, reasons: str) -> str:

@@ -24,6 +24,8 @@ PAPERMILLS_OWN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
 # These values leave the choice open, so they contradict no recorded value.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None, "warmup_s": None}
 MISSING = object()
+# The parameter that names a file with values of others.
+PROJECT = "project"
 
 
 def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
@@ -153,12 +155,12 @@ def credentials_of(plan: RunPlan, subject: str) -> dict[str, str]:
             for name, value in plan.parameters.items()
             if set(credentials.names_in(json.dumps(value))) - set(values)
         ]
-        way_out = (
-            "set the variable, or give the parameter again with the value or with the name of "
-            "another variable (-H 'Authorization: env:NAME')"
-        )
         by = f"; needed by {', '.join(needing)}" if needing else ""
-        raise ParameterError(subject, [*(f"{problem}{by}" for problem in problems), way_out])
+        way_out = (
+            "set it, or give the parameter again with the value or with the name of another "
+            "variable (-H 'Authorization: env:NAME')"
+        )
+        raise ParameterError(subject, [f"{problem}{by}: {way_out}" for problem in problems])
     return values
 
 
@@ -172,7 +174,8 @@ def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -
     a recorded run is named: that run has other values.
 
     ParameterError where that cell has another name or lacks one, and where a value that papermill
-    injected was set again by it, because it has lost its tag: papermill then injects before it.
+    injected was set again by it, because it has lost its tag: papermill then injects before it. A
+    cell may lack what a project's file can hold, unless it has a value that nobody sees there.
     """
     cells = [_statements(cell) for cell in namespace.get("In", ())]
     listed = [number for number, cell in enumerate(cells) if _is_list_of(defaults, cell)]
@@ -181,16 +184,19 @@ def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -
         for number, text in enumerate(namespace.get("In", ()))
         if text.partition("\n")[0].strip() == PAPERMILL_MARK
     ]
-    if listed:
-        _refuse_other_names(_annotated(cells[listed[-1]]), defaults)
     injected = _assigned(cells[injections[-1]]) if injections else {}
-    if not listed or (injections and injections[0] < listed[0]):
-        _refuse_lost(injected, namespace)
     changed = [
         name
         for name, default in defaults.items()
         if name in namespace and _as_tuple(namespace[name]) != default
     ]
+    if listed:
+        hidden = [name for name in changed if name not in injected]
+        _refuse_other_names(
+            _annotated(cells[listed[-1]]), defaults, hidden if PROJECT in defaults else defaults
+        )
+    if not listed or (injections and injections[0] < listed[0]):
+        _refuse_lost(injected, namespace)
     if namespace.get("from_run") or namespace.get("resume"):
         changed = [name for name in changed if namespace[name] != OF_THE_NOTEBOOK.get(name)]
     return {name: namespace[name] for name in dict.fromkeys([*injected, *changed])}
@@ -217,8 +223,10 @@ def _is_list_of(parameters: Mapping[str, Any], cell: Iterable[ast.stmt]) -> bool
     return len(set(_annotated(cell)) & {*parameters}) > len(parameters) / 2
 
 
-def _refuse_other_names(names: Sequence[str], parameters: Mapping[str, Any]) -> None:
-    lacking = [name for name in parameters if name not in names]
+def _refuse_other_names(
+    names: Sequence[str], parameters: Mapping[str, Any], needed: Iterable[str]
+) -> None:
+    lacking = [name for name in needed if name not in names]
     problems = [
         f"'{name}' is no parameter{did_you_mean(name, lacking or parameters)}"
         for name in names

@@ -17,7 +17,7 @@ from perflab.errors import HostBusy, ParameterError, PerflabError, ServiceFailed
 from perflab.reports.duels import Pair, pairs_of
 from tests.golden.recordings import write_recording
 
-VARIANTS = ("--variant", "old=command:a {port}", "--variant", "new=command:b {port}")
+VARIANTS = ("--variant", "old=command:cat {port}", "--variant", "new=command:cp {port}")
 
 
 @pytest.mark.parametrize(

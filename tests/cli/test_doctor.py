@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,66 @@ def test_the_command_shows_all_and_fails_only_for_what_is_wrong(
     for state, code in (("ok", 0), ("beware", 0), ("wrong", 1)):
         monkeypatch.setattr("perflab.stacks.doctor.examine", lambda s=state: planted(s))
         assert state in perflab(tmp_path, "doctor", code=code)[0]
+
+
+PROJECT = """
+[service]
+command = "{command}"
+prepare = "{prepare}"
+[service.needs]
+db = "{db}"
+[service.env]
+URL = "{url}"
+[load]
+path = "/items"
+"""
+SOUND = {
+    "command": ".venv/bin/serve --port {port}", "prepare": "cd . && make it", "db": "postgres",
+    "url": "{db.url}",
+}  # fmt: skip
+# What is wrong in the project's file, and what is told of it.
+BROKEN: dict[str, tuple[dict[str, str], str, str]] = {
+    "program": ({"command": "no-such --x {port}"}, "there is no program 'no-such'", "line 3"),
+    "file": ({"prepare": ""}, "no variant has a file .venv/bin/serve: let prepare", "line 3"),
+    "prepare": ({"prepare": "A=1 no-such sync"}, "prepare: there is no program", "line 4"),
+    "port": ({"command": "sleep --bind 0.0.0.0:8000"}, "it has port 8000", "line 3"),
+    "version": ({"db": "postgres:9"}, "PostgreSQL 18", "line 6"),
+    "placeholder": ({"url": "{bd.url}"}, "did you mean 'db.url'", "line 8"),
+    "store": ({"url": "postgresql://10.1.1.1/x"}, "did not start", "names it"),
+    "variable": ({"url": "{env:NOT_SET_HERE}"}, "NOT_SET_HERE is not set", "names it"),
+    "sound": ({}, "a duel of its service can begin", ""),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_of_a_project_does_not_work_here_is_told_with_its_line(
+    name: str, here: Path, perflab: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes, told, place = BROKEN[name]
+    text = PROJECT
+    for key, value in {**SOUND, **changes}.items():
+        text = text.replace(f"{{{key}}}", value, 1)
+    (here / "perflab.toml").write_text(text)
+    monkeypatch.setattr("perflab.stacks.doctor.examine", list)
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "x")):
+        author = ("-c", "user.name=x", "-c", "user.email=x@localhost")
+        subprocess.run(["git", *author, *words], cwd=here, check=True)
+    output, _ = perflab(here / "runs", "doctor", code=int(name != "sound"), COLUMNS="400")
+    assert told in output
+    assert place in output
+    assert output.count("\nperflab.toml ") == 1
+
+
+def test_a_project_without_a_commit_is_told_so_and_all_the_rest(
+    here: Path, perflab: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "perflab.toml").write_text('[service]\ncommand = "no-such {port}"\n')
+    monkeypatch.setattr("perflab.stacks.doctor.examine", list)
+    output, _ = perflab(here / "runs", "doctor", code=1, COLUMNS="400")
+    assert "git init, and commit" in output
+    assert "there is no program 'no-such'" in output
+    (here / "perflab.toml").write_text("[results]\n")
+    assert "perflab.toml" not in perflab(here / "runs", "doctor", COLUMNS="400")[0]
 
 
 def test_this_machine_is_examined_whole() -> None:

@@ -73,7 +73,7 @@ def test_thresholds_of_a_file_count_too(tmp_path: Path) -> None:
     limits = ", ".join(f'"{name}>1.05"' for name in ("mean", "p50", "p99", "memory"))
     file.write_text(
         f"blocks = 7\nfail_on = [{limits}]\n[variants]\n"
-        'old = "command:a {port}"\nnew = "command:b {port}"\n'
+        'old = "command:cat {port}"\nnew = "command:cp {port}"\n'
     )
     given(NAME, str(file), {}, "", ["cpu>1.1"] * 2)
     with pytest.raises(ParameterError, match="blocks = 7 is too few for 7 thresholds"):

@@ -9,17 +9,18 @@ import pytest
 from typer.testing import CliRunner
 
 from perflab.cli import app
-from perflab.cli.duel_file import given, read_duel
+from perflab.cli.duel_file import given
 from perflab.errors import ParameterError
 from perflab.paths import project_root
+from perflab.trials.parameter_file import read_parameters
 
 WHOLE = """# a comment
 blocks = 2
 fail_on = ["p99>1.05",
   "cpu>1.1"]
 [variants]
-"v1.9" = "command:a {port}"
-'v1.10' = "command:b {port}"
+"v1.9" = "command:cat {port}"
+'v1.10' = "command:cp {port}"
 [load]
 body = '''
 users = 9
@@ -42,8 +43,8 @@ def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
     file = tmp_path / "duel.toml"
     # As some editors on Windows begin a file.
     file.write_text(WHOLE, encoding="utf-8-sig")
-    values, places = read_duel(file)
-    assert values["variants"] == ["v1.9=command:a {port}", "v1.10=command:b {port}"]
+    values, places = read_parameters(file, "perflab duel")
+    assert values["variants"] == ["v1.9=command:cat {port}", "v1.10=command:cp {port}"]
     lines = {name: int(place.removeprefix(f"{file}, line ")[:-2]) for name, place in places.items()}
     assert lines == {"blocks": 2, "fail_on": 3, "variants": 6, "load": 9, "body": 9, "users": 12,
                      "load_line": 13}  # fmt: skip
@@ -53,8 +54,8 @@ def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ('"v1.9"', "v1.9", 'line 6: variants.v1.9 is a table: put a name with dots in quotes '
-         '("v1.9" = "command:a {port}")'),
-        ('"command:a {port}"', "7", "line 6: variants.v1.9 must be text in quotes, like"),
+         '("v1.9" = "command:cat {port}")'),
+        ('"command:cat {port}"', "7", "line 6: variants.v1.9 must be text in quotes, like"),
         ("[variants]", "[varaints]", "line 6: varaints.v1.9 is in no table of this file (did you "
          "mean 'variants'?); tables: [variants], [service] and [load]"),
         ("[load]", "[load]\nblocks = 3", "line 9: load.blocks stands both at the top"),
@@ -65,7 +66,7 @@ def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
         ("users = 2", 'timeout_s = "long"', "line 12: timeout_s = 'long': must be a number"),
         ("users = 2", "path = 7", "line 12: path = 7: must be text"),
         ('"cpu>1.1"', "7", "line 3: fail_on = 7: must be text"),
-        ("'v1.10'", "#", "line 6: variants = ['v1.9=command:a {port}']: must have at least 2"),
+        ("'v1.10'", "#", "line 6: variants = ['v1.9=command:cat {port}']: must have at least 2"),
         ("users = 2", "", "line 13: unknown parameter 'load_line'"),
     ],
 )  # fmt: skip
@@ -92,7 +93,7 @@ def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
     [
         ({"duration_s": -1.0}, "--duration -1.0: must be 0.1 or more"),
         ({"design": "slice"}, "--design 'slice': must be 'auto', 'trials' or 'slices'"),
-        ({"variants": ["a=command:a {port}"]}, "--variant: must have at least 2 items"),
+        ({"variants": ["a=command:cat {port}"]}, "--variant: must have at least 2 items"),
         (
             {"expect_status": "abc"},
             "--expect-status: a status is a number, like 200; several are 201,409",
@@ -103,7 +104,7 @@ def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
 def test_a_wrong_option_is_told_by_its_name_and_in_plain_words(
     option: dict[str, object], told: str
 ) -> None:
-    variants = ["a=command:a {port}", "b=command:b {port}"]
+    variants = ["a=command:cat {port}", "b=command:cp {port}"]
     with pytest.raises(ParameterError) as caught:
         given("custom_service", "", {"variants": variants, **option}, "")
     assert caught.value.problems == (told,)

@@ -46,6 +46,37 @@ def test_it_says_whose_file_it_is_what_is_missing_and_who_corrects(
     assert "vouches for none of these numbers" in output
 
 
+def test_loads_that_were_kept_are_compared_and_told_where_they_are_not_alike(
+    perflab: Tell, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    output, _ = perflab(runs, "import", "a=load.json", "b=load-2", COLUMNS="300")
+    assert "asked for different requests or arrivals" in output
+    assert "no trials of a run" in output
+    run = list_runs(runs)[-1]
+    assert list(run.trials()["told_by"]) == ["data/load.json", "load-2/load.json"]
+    assert list(run.trials()["told_throughput_rps"].round()) == [3885, 100]
+    assert list(run.trials()["told_service_p99_ms"].isna()) == [False, True]
+    other = tmp_path / "other"
+    other.mkdir()
+    text = (DATA / "load.json").read_text()
+    (other / "load.json").write_text(text.replace('"p50": 0.19', '"p50": 0.29'))
+    for load in ("load.json", str(other)):
+        alone, _ = perflab(runs, "import", f"a={load}", COLUMNS="300")
+        assert "asked for different" not in alone
+    ids = [each.run_id for each in list_runs(runs)[-2:]]
+    assert "told_service_p50_ms" in perflab(runs, "compare", *ids, COLUMNS="300")[0]
+
+
+def test_a_load_that_was_invalid_is_refused(perflab: Tell, tmp_path: Path) -> None:
+    text = (DATA / "load.json").read_text()
+    reason = '{"code": "generator.late", "side": "client", "text": "it was late"}'
+    late = f'"valid": false,\n "reasons": [{reason}]'
+    (tmp_path / "load.json").write_text(text.replace('"valid": true,\n "reasons": []', late))
+    _, errors = perflab(tmp_path / "runs", "import", str(tmp_path), code=1)
+    assert "INVALID (it was late)" in " ".join(errors.split())
+
+
 def test_treatments_are_shown_against_the_first_with_n(perflab: Tell, tmp_path: Path) -> None:
     words = "a=wrk-1.txt a=wrk-2.txt b=wrk-3.txt b=wrk-4.txt"
     perflab(tmp_path, "import", *words.split())

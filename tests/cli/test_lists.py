@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from perflab.analysis.evaluation import evaluate
 from perflab.cli.experiments import command, parameters_of
 from perflab.recordings import Reason, RunWriter
+from perflab.reports.duels import variant_sentences
+from perflab.reports.section import write_section
 from perflab.systems import experiment, names
 from tests.cli.conftest import Tell
+from tests.golden.recordings import write_recording
 from tests.support.synthetic import write_run
 
 
@@ -83,7 +87,7 @@ def test_every_parameter_is_listed_with_default_choices_and_meaning(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    listed = {item["name"]: item for item in parameters_of(experiment(name))}
+    listed = {item["name"]: item for item in parameters_of(experiment(name).parameters)}
     command(name)
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
@@ -96,12 +100,29 @@ def test_every_parameter_is_listed_with_default_choices_and_meaning(
 
 
 def test_choices_and_ranges_are_told_in_words() -> None:
-    listed = {item["name"]: item["allowed"] for item in parameters_of(experiment("sync_vs_async"))}
+    listed = {
+        item["name"]: item["allowed"]
+        for item in parameters_of(experiment("sync_vs_async").parameters)
+    }
     assert listed["backend"] == "auto, docker, process"
     assert listed["blocks"] == "whole number, from 1 to 1,000 or until_decided"
     assert listed["pool_minconn"] == "list: max, 1"
     assert listed["round_trip_ms"] == "list: number, from 0 to 1,000"
     assert listed["seed"] == "whole number, from 0 or none"
+
+
+def test_a_duel_is_listed_with_the_first_line_of_its_answer_once_its_section_is_saved(
+    perflab: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_FIGURES", str(tmp_path / "figures"))
+    run = write_recording(tmp_path / "runs", "custom_service/claimed")
+    findings = evaluate(run)
+    assert "slower" not in perflab(tmp_path / "runs", "runs", COLUMNS="400")[0]
+    write_section(run, findings, tmp_path / "figures" / run.run_id, [])
+    first = variant_sentences(run, findings)[0]
+    assert "slower" in first
+    assert first in perflab(tmp_path / "runs", "runs", COLUMNS="400")[0]
+    assert json.loads(perflab(tmp_path / "runs", "runs", "--json")[0])[0]["answer"] == first
 
 
 def test_a_run_and_the_ledger_begin_with_the_answer_and_end_with_where_the_rest_is(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +13,12 @@ import nbformat
 import pytest
 
 from perflab import paths
+from perflab.cli.duel_file import given
 from perflab.cli.scaffold import copy_notebook, lay_out, new_project
 from perflab.errors import ParameterError
 from perflab.project import FILE
+from perflab.trials.parameter_file import read_parameters
+from tests.cli.conftest import Tell
 
 
 def files(place: Path) -> dict[str, bytes]:
@@ -53,10 +58,110 @@ def test_the_notebook_compares_the_last_commits_and_is_otherwise_the_labs(here: 
     }
     mine_only.pop("__builtins__", None)
     assert mine_only == {
-        "folder": ".",
+        "project": "perflab.toml",
         "variants": ["old=git:.@HEAD~1", "new=git:.@HEAD"],
-        "command": "python3 app.py --port {port}",
     }
+
+
+FASTAPI = "from fastapi import FastAPI\napi: FastAPI = FastAPI()\n@api.get('/health')\n"
+FLASK = "import os, flask\napp = flask.Flask(__name__)\nURL = os.environ['DATABASE_URL']\n"
+NODE = {"scripts": {"start": "node server.js", "build": "tsc"}, "dependencies": {"ioredis": "5"}}
+GO = "module shop\ngo 1.22\nrequire (\n\tgithub.com/jackc/pgx/v5 v5.7.1\n)\n"
+URL = "postgresql+asyncpg://{db.user}:{db.password}@{db.host}:{db.port}/{db.name}"
+VENV = "python3 -m venv .venv && .venv/bin/pip install"
+# The files of a project, and the parameters that its perflab.toml has.
+FOUND: dict[str, tuple[dict[str, str], dict[str, object]]] = {
+    "fastapi": (
+        {"pyproject.toml": '[project]\ndependencies = ["fastapi[standard]>=0.1", "SQLAlchemy",'
+         '"asyncpg"]', "uv.lock": "", "src/shop/main.py": FASTAPI, "alembic.ini": "",
+         ".env.example": "DB_HOST=localhost\nDATABASE_URL=\n", "tests/test_a.py": "'/ping'"},
+        {"command": ".venv/bin/uvicorn shop.main:api --port {port} --app-dir src",
+         "prepare": "uv sync --frozen", "health": "/health", "needs": ["db=postgres"],
+         "setup": ".venv/bin/alembic upgrade head",
+         "env": ["DB_HOST={db.host}", f"DATABASE_URL={URL}"]},
+    ),
+    "flask": (
+        {"requirements.txt": "Flask==3.0\ngunicorn\npsycopg2-binary\n", "app.py": FLASK},
+        {"command": ".venv/bin/gunicorn app:app --bind {host}:{port}", "needs": ["db=postgres"],
+         "prepare": f"{VENV} -r requirements.txt", "env": ["DATABASE_URL={db.url}"]},
+    ),
+    "django": (
+        {"pyproject.toml": '[project]\ndependencies = ["Django>=5", "gunicorn"]',
+         "manage.py": "", "site/wsgi.py": ""},
+        {"command": ".venv/bin/gunicorn site.wsgi --bind {host}:{port}",
+         "prepare": f"{VENV} ."},
+    ),
+    "procfile": (
+        {"Procfile": "release: python manage.py migrate\nweb: gunicorn app --bind 0.0.0.0:$PORT\n",
+         "requirements.txt": "psycopg[binary]", "app.py": ""},
+        {"command": ".venv/bin/gunicorn app --bind {host}:{port}", "needs": ["db=postgres"],
+         "prepare": f"{VENV} -r requirements.txt",
+         "setup": ".venv/bin/python manage.py migrate"},
+    ),
+    "express": (
+        {"package.json": json.dumps(NODE), "package-lock.json": "{}",
+         "server.js": "process.env.REDIS_URL; app.get('/healthz')"},
+        {"command": "node server.js", "prepare": "npm ci && npm run build", "health": "/healthz",
+         "needs": ["cache=redis"], "env": ["REDIS_URL={cache.url}"]},
+    ),
+    "go": (
+        {"go.mod": GO, "cmd/shop/main.go": 'package main\nmux.HandleFunc("GET /healthz", ok)'},
+        {"command": "bin/service", "prepare": "go build -o bin/service ./cmd/shop",
+         "health": "/healthz", "needs": ["db=postgres"]},
+    ),
+    "shell": (
+        {"Procfile": "web: exec ./serve $PORT | tee log"},
+        {"command": "sh -c 'exec ./serve {port} | tee log'"},
+    ),
+    "dockerfile": ({"Dockerfile": "FROM scratch"}, {}),
+    "damaged": ({"package.json": '{"scripts": 7', "pyproject.toml": "[", "go.mod": "\0"}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_is_found_stands_in_the_file_and_a_duel_understands_it(
+    name: str, here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, parameters = FOUND[name]
+    tools = tmp_path_factory.mktemp("tools")
+    for tool in ("uv", "npm", "node", "go", "python3"):
+        (tools / tool).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    for place, text in there.items():
+        (here / place).parent.mkdir(parents=True, exist_ok=True)
+        (here / place).write_text(text)
+    new_project()
+    values, _ = read_parameters(here / FILE, "test")
+    assert {key: value for key, value in values.items() if key != "folder"} == parameters
+    revisions = [f"{each}=tree:{here}" for each in ("old", "new")]
+    options = {"variants": revisions} | ({} if "command" in parameters else {"command": "cat"})
+    assert given("custom_service", "", options, "")[0]["variants"] == revisions
+
+
+def test_every_example_of_the_file_is_a_key_that_a_duel_knows(here: Path) -> None:
+    new_project()
+    text = (here / FILE).read_text()
+    (here / ".env.test").touch()
+    (here / "perflab_experiments").mkdir()
+    lines = [re.sub(r"^# (?=\w+ = )", "", line) for line in text.splitlines()]
+    assert lines != text.splitlines()
+    (here / FILE).write_text("\n".join(lines))
+    revisions = [f"{each}=tree:{here}" for each in ("old", "new")]
+    values, _, _ = given("custom_service", "", {"variants": revisions}, "")
+    assert {"command", "prepare", "setup", "health", "env_file", "needs", "env", "users"} <= {
+        *values
+    }
+
+
+def test_the_command_says_what_it_found_and_what_to_type_next(
+    here: Path, perflab: Tell, tmp_path: Path
+) -> None:
+    (here / "app.py").write_text(FLASK)
+    (here / "requirements.txt").write_text("flask\npsycopg2\n")
+    output, _ = perflab(tmp_path / "runs", "new", "project")
+    assert "  db = postgres   (requirements.txt: psycopg2)" in output
+    assert "not found: setup, health" in output
+    assert "perflab duel --against main" in output
 
 
 def test_lines_of_gitignore_are_added_once_and_others_stay(here: Path) -> None:

@@ -23,7 +23,7 @@ SHORTER = {
     # Two blocks come to a verdict as well, if to an undecided one.
     "blocks=6": "blocks=2",
     # Beside other tests slices may begin too late to count.
-    "perflab duel ": "perflab duel --blocks 3 --duration 0.5 --warmup 0.2 --design trials ",
+    "perflab duel ": "perflab duel --blocks 7 --duration 0.5 --warmup 0.2 --design trials ",
 }
 
 pytestmark = pytest.mark.timeout(TIMEOUT_S + 60)
@@ -74,10 +74,14 @@ def test_an_experiment_and_then_ones_own_service_come_to_a_verdict_and_a_figure(
 
 
 @pytest.mark.slow
-def test_two_commits_of_a_service_come_to_a_verdict_and_a_page(here: Path) -> None:
+def test_two_commits_of_a_service_with_a_database_come_to_a_gate_that_fails_and_a_page(
+    here: Path,
+) -> None:
     output = executed(here, SERVICE)
-    # Beside other tests three short blocks may not decide it.
-    assert re.search(r"new is \d+% slower|not decided: mean response time", output), output
+    assert "db = postgres (requirements.txt: psycopg)" in output
+    assert "a duel of its service can begin" in output
+    assert "gate: FAILED list:mean>1.2" in output
+    assert "status 3" in output
     assert len(list((here / "perflab-runs").glob("*custom_service*/run.json"))) == 1
     assert "perflab:begin custom_service" in (here / "design" / "custom_service.md").read_text()
     assert "perflab-runs/" in (here / ".gitignore").read_text()

@@ -84,6 +84,43 @@ def test_a_typo_in_the_cell_of_defaults_is_refused_and_its_mended_cell_is_not() 
     assert run_cells(NAME, typo, "parameters = 1", mended).blocks == 3
 
 
+PROJECT = """
+fail_on = ["p99>1.1"]
+[service]
+command = "python3 app.py {port}"
+[service.env]
+MODE = "test"
+[load]
+path = "/items"
+users = 8
+"""
+
+
+def test_a_notebook_takes_what_it_is_not_given_from_the_projects_file(tmp_path: Path) -> None:
+    (tmp_path / "perflab.toml").write_text(PROJECT)
+    revisions = [f"{each}=tree:{tmp_path}" for each in ("old", "new")]
+    cell = defaults_cell("custom_service", project=str(tmp_path / "perflab.toml"), users=2)
+    shorter = "\n".join(line for line in cell.splitlines() if not line.startswith("command:"))
+    injected = f"# Parameters\nvariants = {revisions}\nenv = ['MODE=other']\n"
+    read = run_cells("custom_service", shorter, injected)
+    assert (read.command, read.path, read.users) == ("python3 app.py {port}", "/items", 2)
+    assert (read.env, read.folder, read.project) == (("MODE=other",), str(tmp_path), "")
+    own = [f"{each}=command:python3 other.py {{port}}" for each in ("old", "new")]
+    assert run_cells("custom_service", cell, f"# Parameters\nvariants = {own}").command == ""
+    with pytest.raises(ParameterError, match="give variants, or against"):
+        run_cells("custom_service", cell)
+    (tmp_path / "perflab.toml").write_text("[load]\npath.x = 1\n")
+    with pytest.raises(ParameterError, match=r"perflab.toml, line 2: load.path.x is within"):
+        run_cells("custom_service", cell)
+
+
+def test_a_value_that_stands_in_no_cell_of_defaults_does_not_count_unseen() -> None:
+    shorter = defaults_cell("custom_service").replace("needs: object = []", "")
+    assert run_cells("custom_service", shorter).needs == ()
+    with pytest.raises(ParameterError, match="the cell of defaults lacks needs: add it again"):
+        run_cells("custom_service", "needs = ['db=postgres']", shorter)
+
+
 def test_cells_that_are_run_again_after_an_edit_count_as_they_were_run_last() -> None:
     injected = "# Parameters\nblocks = 2\n"
     edited = injected.replace("2", "3")
@@ -245,7 +282,7 @@ def test_a_finished_run_is_shown_where_it_is_to_be_resumed(
 def test_what_a_projects_notebook_began_with_does_not_keep_it_from_showing_a_run(
     runs: Path,
 ) -> None:
-    variants = ["a=command:serve {port}", "b=command:serve {port} --fast"]
+    variants = ["a=command:sleep {port}", "b=command:sleep {port} --fast"]
     words = plan_of("custom_service", variants=variants, path="/items").parameters
     run_id = write_run(runs, experiment="custom_service", blocks=1, parameters=words).run_id
     cell = defaults_cell("custom_service", **OF_THE_NOTEBOOK, from_run=run_id)

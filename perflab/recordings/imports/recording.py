@@ -22,10 +22,12 @@ from perflab.recordings import (
     new_run_id,
     trial_id,
 )
-from perflab.recordings.imports import ab, k6, locust, oha, wrk
+from perflab.recordings.imports import ab, k6, locust, oha, own_load, wrk
 from perflab.recordings.imports.reading import bytes_of, refused, text_of
 from perflab.recordings.imports.results import (
     CONTRADICTION,
+    OWN,
+    OWN_FILE,
     ToolResult,
     check,
     declared_responses,
@@ -51,6 +53,13 @@ _OHA = (
 _WRK = (
     "wrk corrects by a guess: for a time that is much longer than its mean interval between "
     "requests it adds made-up shorter ones. Its times count from the sending all the same."
+)
+
+
+_OWN = "Service times count from the sending, as those of other tools do."
+_NO_TRIALS = (
+    "These are loads by themselves, and no trials of a run: a duel starts services afresh, in "
+    "random order, and says which side is worse."
 )
 
 
@@ -90,6 +99,7 @@ FORMATS = (
     Format("oha", "JSON", oha.fits, oha.read, _OHA),
     Format("wrk", "text", wrk.fits, wrk.read, _WRK, wrk.BEGIN, wrk.END),
     Format("ab", "text", ab.fits, ab.read, begin=ab.BEGIN, end=ab.END),
+    Format(OWN, OWN_FILE, own_load.fits, own_load.read, _OWN),
 )
 TOOLS = tuple(dict.fromkeys(form.tool for form in FORMATS))
 # What perflab does not read, by how it begins, and what to do.
@@ -126,6 +136,8 @@ MISSING = (
     "planned instants", "generator lag", "the client's CPU and stalls",
     "CPU and memory of services", "what the server counted", "facts of the machine",
 )  # fmt: skip
+# What a load of the lab's own lacks.
+OWN_MISSING = ("the order of loads", "CPU and memory of services", "facts of the machine")
 
 
 @dataclass(frozen=True)
@@ -140,7 +152,8 @@ class ImportedLoad:
     result: ToolResult
 
     def __str__(self) -> str:
-        return f"{self.path.name}, line {self.line}" if self.line > 1 else self.path.name
+        name = own_load.name_of(self.path)
+        return f"{name}, line {self.line}" if self.line > 1 else name
 
 
 def import_files(groups: Mapping[str, Sequence[Path]], root: Path, tool: str = "") -> Run:
@@ -277,17 +290,23 @@ def _record(loads: Mapping[str, Sequence[ImportedLoad]], left_out: Sequence[Rema
         order=[[*loads]] * blocks,
         backend=BACKEND,
         network_path=f"as {form.tool} was told",
-        warnings=[*_warnings(form), *left_out, *_contradictions(loads)],
-        notes={"import": {"missing": [*MISSING]}},
+        warnings=[*_warnings(form), *left_out, *_contradictions(loads), *_unlike(loads)],
+        notes={"import": {"missing": [*(OWN_MISSING if form.tool == OWN else MISSING)]}},
     )
 
 
 def _warnings(form: Format) -> list[Remark]:
     text = f"The lab vouches for none of these numbers: {form.tool} counted them, not the lab."
+    text = _NO_TRIALS if form.tool == OWN else text
     return [
         Remark(code="import.told", side="client", text=text),
         Remark(code="import.omission", side="client", text=form.omission),
     ]
+
+
+def _unlike(loads: Mapping[str, Sequence[ImportedLoad]]) -> Iterator[Remark]:
+    texts = [load.text for group in loads.values() for load in group if load.form.tool == OWN]
+    return own_load.unlike(texts)
 
 
 def _contradictions(loads: Mapping[str, Sequence[ImportedLoad]]) -> Iterator[Remark]:

@@ -31,6 +31,8 @@ NONE_FAILED = "0% failed"
 # How far two numbers of one file may be apart beyond their rounding.
 ALIKE = 1.01
 TINY = 1e-12
+# The lab's own loads, and the file in the folder of each.
+OWN, OWN_FILE = "perflab", "load.json"
 # The resolution of tools that keep nanoseconds.
 NS_MS = 1e-6
 NAMES = ("mean", "min", *map(share_name, SHARES), "max")
@@ -192,7 +194,11 @@ def result_columns(result: ToolResult) -> dict[str, Any]:
 def not_judged(tool: str) -> Reason:
     """Return why an imported trial is neither valid nor invalid."""
     text = (
-        f"not judged: {tool} reports neither its own lag, stalls and CPU, nor facts of the machine"
+        "not judged: a load by itself is no trial; nobody knows in which order loads were sent, nor"
+        " whether services started afresh between them"
+        if tool == OWN
+        else f"not judged: {tool} reports neither its own lag, stalls and CPU, nor facts of the "
+        "machine"
     )
     return Reason(code="import.not_judged", side="unknown", text=text)
 
@@ -200,6 +206,8 @@ def not_judged(tool: str) -> Reason:
 def remarks_of(result: ToolResult, tool: str) -> list[Remark]:
     """Return the remarks on a load's numbers."""
     text = f"{tool} has no planned instants: response time is not computed, times are service times"
+    if tool == OWN:
+        text = f"times are service times; {OWN_FILE} has response times, from planned instants"
     service_time = Remark(code="import.service_time", side="client", text=text)
     remarks = [*_contradictions(result), *result.remarks, service_time]
     shares = {share_name(share): share for share in SHARES}

@@ -26,9 +26,11 @@ from perflab.recordings.responses import BY_REQUEST, of_request
 from perflab.stacks.process_backend import BACKENDS
 from perflab.stacks.stores import store_node
 from perflab.systems.custom.named_requests import NamedRequest
+from perflab.systems.custom.programs import problems as of_programs
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
 from perflab.trials.experiment import DesignParameters, RunParameters
+from perflab.trials.parameter_file import GATE, merged, read_parameters
 from perflab.trials.warming import LEAST_S
 
 USERS = 4
@@ -64,6 +66,11 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     after a branch has moved.
     """
 
+    project: str = Field(
+        default="",
+        description="perflab.toml or duel.toml, whose tables service and load have the values of "
+        "parameters that are not given",
+    )
     folder: str = Field(
         default="",
         description="folder for relative places and for command variants; empty: the example that "
@@ -170,10 +177,17 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_by_revision(cls, values: Any) -> Any:
-        """Return the parameters with the variants that ``against`` stands for."""
+    def _named_by_revision_and_file(cls, values: Any) -> Any:
+        """Return the parameters with those of the file, and the variants of ``against``."""
         if not isinstance(values, Mapping):
             return values
+        if file := values.get("project"):
+            path = Path(file).expanduser()
+            of_file, _ = read_parameters(path, f"project = {file!r}")
+            values = merged(of_file, {**values, "project": ""}, path)
+            values = {name: value for name, value in values.items() if name not in GATE}
+            if not {"variants", "against"} & values.keys():
+                raise ValueError(f"give variants, or against: {path} says only how they start")
         revision, working_tree = values.get("against", ""), values.get("working_tree", False)
         if working_tree and not revision:
             raise ValueError("working_tree needs against, the revision to compare with")
@@ -213,7 +227,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
             problems.append("why needs services that the lab starts, and url: is none")
         backend, backend_problems = self._backend(variants)
         if problems or backend_problems:
-            raise ValueError("; ".join([*problems, *backend_problems]))
+            raise ValueError("\n".join([*problems, *backend_problems]))
         return self.model_copy(update={"backend": backend, **self._enough_blocks(variants)})
 
     def _enough_blocks(self, variants: tuple[Variant, ...]) -> dict[str, int]:
@@ -281,6 +295,9 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
                     f"{variant.name}: {variant.commit[:9]} has no Dockerfile; give the command "
                     "that starts it (--command 'python app.py --port {port}')"
                 )
+        if "PATH" not in self.variables:
+            commands = {"command": self.command, "setup": self.setup}
+            problems += of_programs(variants, commands, self.prepare, begins_in(self.folder))
         if self.health and not self.health.startswith("/"):
             problems.append(
                 f"health = '{self.health}' is no path; a path begins with /, like /health"

@@ -105,6 +105,11 @@ def is_kept(digest: str, folder: Path) -> bool:
     return _kept(digest).is_dir() or keep(folder) == digest
 
 
+def kept_in(digest: str, folder: Path) -> Path:
+    """Return the folder of a kept working tree that stands for ``folder``."""
+    return _kept(digest) / top_of(folder)[1]
+
+
 def _kept(digest: str) -> Path:
     return own_folder(own_folder(state_dir()) / "trees") / digest
 

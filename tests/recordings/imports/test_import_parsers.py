@@ -28,6 +28,7 @@ SAMPLES = {
     "oha-1.json": "oha",
     "wrk-1.txt": "wrk",
     "ab-1.txt": "ab",
+    "load.json": "perflab",
 }
 # A test's temporary folder does not change between examples.
 ONCE = [HealthCheck.function_scoped_fixture]

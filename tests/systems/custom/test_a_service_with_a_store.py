@@ -15,7 +15,7 @@ from perflab.stacks import cleanup
 from tests.support import shop
 from tests.systems.custom.test_variants import checked, git, problems, two_revisions
 
-VARIANTS = ["a=command:serve {port}", "b=command:serve {port}"]
+VARIANTS = ["a=command:sleep {port}", "b=command:sleep {port}"]
 PROJECT = """
 [service]
 command = "{python} app.py serve {{port}}"
@@ -133,5 +133,5 @@ def test_what_is_needed_and_not_there_is_refused_before_anything_starts() -> Non
         variants=VARIANTS, needs=["db=postgres"], fresh_blocks=4
     )
     url = "URL=postgresql://{db.user}:{db.password}@{db.host}:{db.port}/{db.name}"
-    kept = checked(variants=VARIANTS, needs=["db=postgres"], env=[url], setup="fill {db.port}")
+    kept = checked(variants=VARIANTS, needs=["db=postgres"], env=[url], setup="cat {db.port}")
     assert kept.env == (url,)

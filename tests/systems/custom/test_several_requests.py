@@ -47,8 +47,8 @@ REQUESTS = [
 ]
 FILE = """
 [variants]
-a = "command:serve {port}"
-b = "command:serve {port} new"
+a = "command:sleep {port}"
+b = "command:sleep {port} new"
 [[load.requests]]
 name = "list"
 path = "/"
