@@ -93,7 +93,7 @@ def test_thresholds_that_too_few_blocks_could_not_cross_are_not_judged() -> None
 def test_an_option_that_cannot_be_read_ends_with_2(
     perflab: Tell, tmp_path: Path, option: str, value: str
 ) -> None:
-    variants = ("--variant", "a=command:a {port}", "--variant", "b=command:b {port}")
+    variants = ("--variant", "a=command:cat {port}", "--variant", "b=command:cp {port}")
     assert option in perflab(tmp_path, "duel", *variants, option, value, code=2)[1]
 
 

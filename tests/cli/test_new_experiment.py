@@ -15,7 +15,7 @@ from perflab.errors import ParameterError
 from perflab.host import facts
 from perflab.host.placing import placement
 from perflab.paths import FOREIGN, foreign_dirs, foreign_system, notebook_file, project_root
-from perflab.project import FILE, TEXT, project, project_file
+from perflab.project import FILE, project, project_file
 from perflab.recordings import check_same
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.trials.conductor import new_record
@@ -147,7 +147,7 @@ def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passe
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = here / FILE
-    file.write_text(TEXT)
+    file.write_text('[results]\nruns = "measured"\n')
     assert project_file() == file
     file.chmod(0o646)
     with pytest.raises(ParameterError, match="chmod go-w"):

@@ -128,7 +128,7 @@ def test_the_version_that_is_told_is_the_servers_own(kind: str) -> None:
             assert f"version={store.version}" in residents.instance("new", "db").log()
 
 
-OWN = {"listen_addresses", "port", "unix_socket_directories"}
+OWN = {"listen_addresses", "port", "shared_preload_libraries", "unix_socket_directories"}
 # What initdb writes into the configuration that every new cluster has.
 INITDB = {
     "DateStyle", "TimeZone", "autovacuum_worker_slots", "default_text_search_config",

@@ -135,7 +135,7 @@ def test_names_that_stand_as_text_have_rows_and_others_are_told(tmp_path: Path) 
     assert two.blocks > fewest_blocks_of_pairs(1, 2)
     file = tmp_path / "duel.toml"
     file.write_text(
-        '[variants]\na = "command:serve {port}"\nb = "command:serve {port} new"\n'
+        '[variants]\na = "command:cat {port}"\nb = "command:cat {port} new"\n'
         '[load]\nscript = "shop.py:Wanderer"\n'
     )
     kept, bounds, _ = given("custom_service", str(file), {}, "", ["GET /:p99>1.1"])
