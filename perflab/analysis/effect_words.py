@@ -24,14 +24,31 @@ def refused_words(finding: Finding) -> str:
         return ""
     if refused.effect is None:
         return f"{refused.text}, without a value of this"
-    is_ratio = finding.contrast.scale == "ratio"
-    words = (
-        ratio_words(refused.effect)
-        if is_ratio
-        else difference_words(refused.effect, finding.response.unit)
-    )
     but = f" ({refused.without} have none)" if refused.without else ""
-    return f"{refused.text}; with their values{but} {words}"
+    return f"{refused.text}; with their values{but} {effect_words(finding, refused.effect)}"
+
+
+def effect_words(finding: Finding, effect: Effect) -> str:
+    """Return an effect on the scale of a finding's contrast, with its interval and unit.
+
+    A ratio beside a limit is told as the limit is.
+    """
+    scale = finding.contrast.scale
+    if scale == "ratio" and finding.contrast.limit is None:
+        return ratio_words(effect)
+    has_unit = scale in ("difference", "level")
+    words = difference_words(effect, finding.response.unit if has_unit else "")
+    return words if scale == "difference" else words.removeprefix("+")
+
+
+def limit_words(finding: Finding) -> str:
+    """Return the limit of a claim: ``more than 0.5``; empty where it has none."""
+    contrast = finding.contrast
+    if contrast.limit is None:
+        return ""
+    word = "more" if contrast.published_direction == "greater" else "less"
+    unit = finding.response.unit if contrast.scale in ("difference", "level") else ""
+    return f"{word} than {contrast.limit:g} {unit}".rstrip()
 
 
 def ratio_words(effect: Effect) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perflab.analysis.decision import Kind
 from perflab.analysis.effect_words import refused_words
@@ -73,12 +72,11 @@ def achieved(confidence: float) -> str:
 
 
 def published_text(contrast: Contrast) -> str:
-    """Return the published effect: a ratio or difference, a direction, or an empty string."""
-    is_difference = contrast.scale == "difference"
-    size = contrast.published_difference if is_difference else contrast.published_ratio
+    """Return the published effect: a size, a direction, or an empty string."""
+    is_ratio, nothing = contrast.scale == "ratio", f"{contrast.nothing:g}"
+    size = contrast.published_ratio if is_ratio else contrast.published_difference
     if size is not None:
         return " ".join(filter(None, [contrast.published_bound, number(size)]))
-    nothing = 0 if is_difference else 1
     words = {
         "greater": f"greater than {nothing}",
         "smaller": f"smaller than {nothing}",
@@ -123,12 +121,14 @@ def _remarks(finding: Finding) -> list[str]:
 
 
 def _measured(finding: Finding, effect: Effect) -> str:
-    contrast, blocks = finding.contrast, effect.n_words
+    contrast = finding.contrast
+    # A rule of a system counts trials.
+    blocks = effect.n_words if finding.blocks else counted(effect.n, "trial")
     published = published_text(contrast)
     beside = f", published {published}" if published else ""
     words = f"Measured {contrast.scale} of {finding.response.title}"
     level = f"95% interval, achieved {achieved(effect.confidence)}"
-    known = f"{level}; {blocks}, {_p(finding, effect)}){beside}"
+    known = f"{level}; {', '.join(filter(None, [blocks, _p(finding, effect)]))}){beside}"
     if effect.bound:
         words = f"{words} {bound_text(effect)} (only a bound is known"
         if not math.isfinite(effect.confidence):
@@ -148,6 +148,8 @@ def bound_text(effect: Effect) -> str:
 
 
 def _p(finding: Finding, effect: Effect) -> str:
+    if math.isnan(effect.p_value):
+        return ""
     p = f"p {_p_words(effect.p_value)}"
     if finding.claims > 1 and math.isfinite(finding.p_adjusted):
         p += f"; {adjusted_words(finding.claims)}, {_p_words(finding.p_adjusted)}"
@@ -158,15 +160,7 @@ def _p_words(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.2g}"
 
 
-@dataclass(frozen=True)
-class JointClaim:
-    """A claim with the findings about its parts (mostly one), and its verdict."""
-
-    findings: tuple[Finding, ...]
-    verdict: Verdict
-
-
-def joined(findings: Sequence[Finding]) -> JointClaim:
+def joined(findings: Sequence[Finding]) -> Verdict:
     """Return the verdict on a claim that holds if all its parts hold.
 
     One part that goes the other way, or has no effect, contradicts the claim. Otherwise one part
@@ -174,7 +168,7 @@ def joined(findings: Sequence[Finding]) -> JointClaim:
     is less or more than published.
     """
     if len(findings) == 1:
-        return JointClaim(tuple(findings), findings[0].verdict)
+        return findings[0].verdict
     results = [finding.verdict.result for finding in findings]
     refuted = (finding.verdict.result for finding in findings if is_refuted(finding))
     why = "; ".join(
@@ -182,7 +176,7 @@ def joined(findings: Sequence[Finding]) -> JointClaim:
         for finding in findings
     )
     result = next(refuted, None) or next(item for item in OF_ONE_PART if item in results)
-    return JointClaim(tuple(findings), Verdict(result, why))
+    return Verdict(result, why)
 
 
 def is_refuted(finding: Finding) -> bool:

@@ -18,7 +18,6 @@ from nbformat.warnings import MissingIDFieldWarning
 from papermill.exceptions import PapermillExecutionError
 
 from perflab import credentials
-from perflab.analysis.evaluation import evaluate
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
 from perflab.host.files import remove_broken_off, replace_file
 from perflab.host.temporary_folders import temporary
@@ -26,6 +25,7 @@ from perflab.load.literals import by_reference
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root, runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.findings import readable_findings
+from perflab.reports.rules import findings_of
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.folder import INTERRUPTED, AttemptEnded
 from perflab.systems import experiment
@@ -217,7 +217,7 @@ def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
 def _result(notebook: Path) -> dict[str, Any]:
     """Return the results of a finished run, so that the index need not open every run again."""
     run = Run(runs_dir() / notebook.parent.name)
-    rows = readable_findings(run, evaluate(run))[["claim", "verdict", "measured [95%]"]]
+    rows = readable_findings(findings_of(run))[["claim", "verdict", "measured [95%]"]]
     return {
         "done": True,
         "notebook": str(notebook),

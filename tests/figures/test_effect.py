@@ -52,7 +52,7 @@ def many(tmp_path_factory) -> Run:
 
 def test_its_numbers_are_those_of_the_findings(many: Run) -> None:
     findings = findings_table(evaluate(many))
-    table = EFFECT.table(many)
+    table = EFFECT.shown(many)
     for name, column in {"measured": "measured", "low": "95% low", "high": "95% high"}.items():
         assert list(table[name]) == pytest.approx(list(findings[column]), nan_ok=True)
     assert list(table["verdict"]) == list(findings["verdict"])

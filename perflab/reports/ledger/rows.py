@@ -76,7 +76,9 @@ class RowAnswer:
         return self.name.partition(" / ")[2]
 
     def covers(self, name: str) -> bool:
-        """Return whether the answer means a contrast of this name."""
+        """Return whether the answer means a contrast, or the claim of a rule, of this name."""
+        if self.kind is Answered.VIEW:
+            return name == self.claim
         return self._pattern.fullmatch(name) is not None
 
     @cached_property

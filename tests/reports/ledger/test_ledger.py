@@ -280,7 +280,7 @@ NOTHING = {
     "contrast synchronous_commit: on against off": "has no contrast 'on against off'",
     "contrast synchronous_commit: off against on": "is not what throughput_rps measures",
     "view synchronous_commit: flushes": "there is no view 'flushes'",
-    "view synchronous_commit: claimed_shares / claim 2": "judges 'claim 2'",
+    "view synchronous_commit: flush_cost / claim 2": "judges 'claim 2'",
     "check: Little": "there is no check 'Little'",
     "same as: table / b / rate": "there is no row 'table / b / rate'",
     "not comparable: pongs": "there is no reason 'pongs'",
