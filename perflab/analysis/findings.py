@@ -83,7 +83,8 @@ def published_text(finding: Finding) -> str:
     if size := published_size(finding):
         return " ".join(filter(None, [contrast.published_bound, size]))
     if limit := limit_words(finding):
-        return limit
+        # Of most claims in words the lab has set the limit.
+        return f"in words; limit: {limit}"
     words = {
         "greater": f"greater than {contrast.nothing:g}",
         "smaller": f"smaller than {contrast.nothing:g}",
@@ -94,8 +95,8 @@ def published_text(finding: Finding) -> str:
 
 def published_beside_limit(finding: Finding) -> str:
     """Return the published effect, with the limit of the claim beside a size."""
-    texts = [published_text(finding), limit_words(finding)]
-    return "; ".join(dict.fromkeys(filter(None, texts)))
+    text, limit = published_text(finding), limit_words(finding)
+    return f"{text}; limit: {limit}" if limit and limit not in text else text
 
 
 def sentence(finding: Finding) -> str:
