@@ -145,18 +145,18 @@ def _listed(which: Compared) -> list[Run]:
 
 def answers(run: Run) -> Shown:
     """Show what a run found: a row for each claim, with its effect and what the study says."""
-    from perflab.analysis.evaluation import evaluate
+    from perflab.reports.rules import findings_of
     from perflab.reports.verdicts import shown_answers
 
-    return shown_answers(run, evaluate(run))
+    return shown_answers(run, findings_of(run))
 
 
 def findings(run: Run) -> Shown:
     """Show published against measured, with the evidence of verdicts; ``.table`` is the data."""
-    from perflab.analysis.evaluation import evaluate
+    from perflab.reports.rules import findings_of
     from perflab.reports.verdicts import shown_findings
 
-    return shown_findings(run, evaluate(run))
+    return shown_findings(run, findings_of(run))
 
 
 def summary(run: Run) -> Shown:
@@ -222,11 +222,11 @@ def save(run: Run) -> Saved:
 
     They show themselves below the answer: in a notebook that was run, this cell comes last.
     """
-    from perflab.analysis.evaluation import evaluate
+    from perflab.reports.rules import findings_of
     from perflab.reports.section import write_report
     from perflab.reports.verdicts import Saved, headline
 
-    findings = evaluate(run)
+    findings = findings_of(run)
     paths = write_report(run, findings, figures_dir() / run.run_id)
     return Saved(paths, headline(run, findings))
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from perflab.analysis.answers import answers_to_claims
-from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Run, claims, published
 from perflab.reports.regions import regions
+from perflab.reports.rules import findings_of
 
 MOST_WORDS = 900
 NUMBER = re.compile(r"(?<![\w./])\d+(?:,\d{3})*(?:\.\d+)?(?=x?\b)")
@@ -41,7 +41,7 @@ def known_numbers(study: str, runs: Iterable[Run]) -> set[float]:
     texts = [*published(study)["note"].dropna(), *stated.loc[stated["study"] == study, "claim"]]
     for run in runs:
         texts += [json.dumps(run.record.parameters), *(item.name for item in run.record.treatments)]
-        for answer in answers_to_claims(evaluate(run)):
+        for answer in answers_to_claims(findings_of(run)):
             texts += [answer.text, answer.study]
     return {_number(word) for text in texts for word in NUMBER.findall(text)}
 

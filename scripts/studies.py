@@ -19,7 +19,6 @@ import pandas as pd
 from sentences import faults
 
 from perflab.analysis.answers import NOT_DECIDED, YES
-from perflab.analysis.evaluation import evaluate
 from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
@@ -29,6 +28,7 @@ from perflab.reports.figures import views_of
 from perflab.reports.findings import claim_answers
 from perflab.reports.ledger import LEDGER_FILE, reference_table
 from perflab.reports.regions import filled
+from perflab.reports.rules import findings_of
 from perflab.reports.runs import measured_where
 from perflab.statistics.comparison import SMALLEST_N
 
@@ -43,7 +43,7 @@ DIRECTION, NO_EFFECT = "direction only", "no effect"
 # The figures that the documents show, as SVG, by their run; each with its table.
 FIGURES = {
     "reference:sync_vs_async": ("throughput",),
-    "reference:synchronous_commit": ("claimed_shares",),
+    "reference:synchronous_commit": ("effect",),
     "42ea3d": ("latency_rate",),
     "reference:flush_map": ("flush_map",),
     "reference:connection_lifecycle": ("life_cycle_parts",),
@@ -83,7 +83,7 @@ def claims_of(run: Run) -> Iterator[Claim]:
 
     A run of fewer blocks is a picture.
     """
-    for answer in claim_answers(run, evaluate(run)):
+    for answer in claim_answers(findings_of(run)):
         n = sorted({finding.effect.n for finding in answer.findings if finding.effect})
         if answer.study and n and n[-1] >= SMALLEST_N and not LEFT_OUT.search(answer.question):
             claimed = {finding.contrast.published_direction for finding in answer.findings}

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from perflab.analysis.effect_words import (
     bound_words,
     change,
-    difference_words,
-    effect_text,
+    effect_words,
+    limit_words,
     published_size,
-    ratio_words,
     refused_words,
 )
 from perflab.analysis.evaluation import PERCENTILE, Finding, without_percentile
@@ -110,7 +109,7 @@ def _of_claim(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     by_word = _by(_word, findings)
     if len(by_word) == 1:
         return by_word
-    of_all = joined(findings).verdict.result
+    of_all = joined(findings).result
     words = (_word(finding) for finding in findings if finding.verdict.result == of_all)
     first = next(words, next(iter(by_word)))
     return {first: by_word.pop(first), **by_word}
@@ -137,8 +136,7 @@ def _told(word: str, findings: Sequence[Finding]) -> str:
 def _word(finding: Finding) -> str:
     """Return the answer to a claim in a word or two."""
     contrast, verdict = finding.contrast, finding.verdict
-    has_question = is_published(contrast) or bool(finding.limit)
-    if claims_size(contrast) or not has_question:
+    if claims_size(contrast) or not is_published(contrast):
         return str(verdict)
     return _yes_or_no(finding) or str(verdict)
 
@@ -173,19 +171,14 @@ def _effect_words(finding: Finding) -> str:
         return finding.verdict.reason
     if effect is None:
         return finding.absent.partition("; ")[0] or finding.verdict.reason
-    if finding.limit:
-        words = f"{effect_text(finding)} (the rule: {finding.limit})"
-    elif contrast.scale == "ratio":
-        words = ratio_words(effect)
-    else:
-        words = difference_words(effect, finding.response)
-    return f"{words} {subject}".rstrip()
+    limit = f" (limit: {words})" if (words := limit_words(finding)) else ""
+    return f"{effect_words(finding, effect)}{limit} {subject}".rstrip()
 
 
 def _study(findings: Sequence[Finding]) -> str:
     """Return the sizes that the study states; or only that it says yes, where it states none."""
     sizes = dict.fromkeys(filter(None, map(_size, findings)))
-    said = any(f.contrast.published_direction or f.limit for f in findings)
+    said = any(finding.contrast.published_direction for finding in findings)
     return ", ".join(sizes) or YES * said
 
 

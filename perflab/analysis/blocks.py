@@ -32,13 +32,18 @@ WITHOUT_CLIENT = "without the client"
 
 
 def sides_of(contrast: Contrast) -> list[dict[str, str]]:
-    """Return the levels that each side of a contrast selects, those of an interaction too."""
+    """Return the levels that each side of a contrast selects, those of an interaction too.
+
+    A level has one side.
+    """
+    if contrast.scale == "level":
+        return [contrast.numerator]
     pairs = [contrast, contrast.interaction] if contrast.interaction else [contrast]
     return [levels for pair in pairs for levels in (pair.numerator, pair.denominator)]
 
 
 def ends_of(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Ends, Ends | None]:
-    """Return the response's log ratio or difference in every block; NaN if a side is missing.
+    """Return the effect in every block (of a ratio its log); NaN if a side is missing.
 
     The second is None, or the ends if the client's part of a time is alike on all sides, where that
     is not assumed.
@@ -62,17 +67,20 @@ def ends_of(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Ends, E
 
 
 def _ends(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Ends:
-    """Return the response's log ratio or difference in every block, as the trials have it."""
+    """Return the effect in every block (of a ratio its log), as the trials have the response."""
+
+    def above(pair: ContrastPair) -> Ends:
+        return _by_block(run, pair.numerator, contrast, trials, "numerator")
 
     def of_pair(pair: ContrastPair) -> Ends:
-        above, below = (
-            _by_block(run, levels, contrast, trials, side)
-            for levels, side in ((pair.numerator, "numerator"), (pair.denominator, "denominator"))
-        )
-        return above.minus(below)
+        return above(pair).minus(_by_block(run, pair.denominator, contrast, trials, "denominator"))
 
-    ends = of_pair(contrast)
-    return ends.minus(of_pair(contrast.interaction)) if contrast.interaction else ends
+    if contrast.scale == "level":
+        return above(contrast)
+    ends, other = of_pair(contrast), contrast.interaction
+    if contrast.scale == "share":
+        return ends.over(of_pair(other) if other else above(contrast))
+    return ends.minus(of_pair(other)) if other else ends
 
 
 def _by_block(

@@ -44,7 +44,7 @@ def service_cores(record: RunRecord) -> tuple[int, ...]:
 
 def has_accounts(run: Run) -> bool:
     """Return whether the trials have the scheduler's accounts, and requests to divide them by."""
-    return "throughput_rps" in run.trials() and bool(_services(run.trials()))
+    return "throughput_rps" in run.trials() and bool(waiting_services(run.trials()))
 
 
 def core_time(run: Run) -> pd.DataFrame:
@@ -63,7 +63,7 @@ def core_time(run: Run) -> pd.DataFrame:
     # If every request was cut off, there is no answer to divide the cores' time by.
     answered = trials[trials["throughput_rps"].astype(float) > 0]
     for treatment, group in answered.groupby("treatment", sort=False):
-        services = _services(group)
+        services = waiting_services(group)
         answers_per_ms = group["throughput_rps"].astype(float) / 1e3
         for what, prefix in ((ON_CORE, _CPU), (WAITING, _WAIT)):
             shares = pd.DataFrame({name: group[prefix + name].astype(float) for name in services})
@@ -79,7 +79,7 @@ def core_time(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _services(trials: pd.DataFrame) -> list[str]:
+def waiting_services(trials: pd.DataFrame) -> list[str]:
     """Return the services that have accounts of the kernel in these trials."""
     names = [str(name) for name in trials.columns if str(name).startswith(_WAIT)]
     return [name.removeprefix(_WAIT) for name in names if trials[name].notna().any()]

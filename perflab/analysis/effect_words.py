@@ -25,8 +25,6 @@ ONLY_A_BOUND = "only a bound is known, without a value yet"
 # From this ratio on an effect is told in times, below it in percent.
 # An interval that reaches so far is told in times, too: a thousand percent says nothing.
 IN_TIMES, ENDS_IN_TIMES = 2.0, 5.0
-# The scale of a share that a rule judges by itself, with nothing to compare it with.
-SHARE = "share"
 PERCENT = 100.0
 NO_INTERVAL = " (no interval)"
 
@@ -35,37 +33,46 @@ def effect_text(finding: Finding) -> str:
     """Return an effect with its interval, or as the bound that it is: ``<= 0.21``.
 
     ``1.58 [1.49, 1.70]`` is a ratio, ``+0.268 cores [0.241, 0.290]`` a difference, and
-    ``64.0% [60.1, 70.2]`` a share that a rule judges.
+    ``64.0% [60.1, 70.2]`` a share.
     """
     effect = finding.effect
     if effect is None:
         return MISSING
-    scale, factor, unit = scale_of(finding), 1.0, ""
-    if scale == "difference":
-        factor, unit = unit_of_difference(finding.response)
-    if effect.bound:
-        bound = at_most if effect.bound == "at most" else at_least
-        text = f"{bound(factor * effect.limit)} {unit}".rstrip()
-        return text + NO_INTERVAL * math.isnan(effect.confidence)
+    if not effect.bound:
+        return _interval_of(finding, effect)
+    factor, unit = unit_of(finding)
+    bound = at_most if effect.bound == "at most" else at_least
+    text = with_unit(bound(factor * effect.limit), unit)
+    return text + NO_INTERVAL * math.isnan(effect.confidence)
+
+
+def _interval_of(finding: Finding, effect: Effect) -> str:
+    factor, unit = unit_of(finding)
     value, low, high = (factor * end for end in (effect.estimate, effect.low, effect.high))
-    return interval_words(value, low, high, scale, unit)
-
-
-def scale_of(finding: Finding) -> str:
-    """Return whether an effect is a ratio, a difference, or a share that a rule judges."""
-    is_judged_alone = bool(finding.limit) and is_share(finding.response)
-    return SHARE if is_judged_alone else finding.contrast.scale
+    return interval_words(value, low, high, finding.contrast.scale, unit)
 
 
 def interval_words(value: float, low: float, high: float, scale: str, unit: str = "") -> str:
     """Return a value of a scale with its interval, in three digits."""
     if missing(value):
         return MISSING
-    if scale == SHARE:
-        value, low, high, unit = PERCENT * value, PERCENT * low, PERCENT * high, "%"
-    first = signed(value) if scale == "difference" else number(value)
-    told = f"{first}{'' if unit == '%' else ' '}{unit}".rstrip()
+    told = with_unit(signed(value) if scale == "difference" else number(value), unit)
     return told + (f" [{number(low)}, {number(high)}]" if math.isfinite(low) else NO_INTERVAL)
+
+
+def with_unit(text: str, unit: str) -> str:
+    """Return a number with its unit: ``12.0 ms``, ``50%``."""
+    return f"{text}{'' if unit == '%' else ' '}{unit}".rstrip()
+
+
+def unit_of(finding: Finding) -> tuple[float, str]:
+    """Return what effects are multiplied with where they are told, and their unit."""
+    scale, response = finding.contrast.scale, finding.response
+    if scale == "share" or (scale == "level" and is_share(response)):
+        return PERCENT, "%"
+    if scale == "difference":
+        return unit_of_difference(response)
+    return 1.0, response.unit if scale == "level" else ""
 
 
 def unit_of_difference(response: Response) -> tuple[float, str]:
@@ -74,18 +81,20 @@ def unit_of_difference(response: Response) -> tuple[float, str]:
 
 
 def published_size(finding: Finding) -> str:
-    """Return the published ratio, difference or share, with its unit; or nothing."""
-    contrast = finding.contrast
-    if contrast.scale == "ratio":
-        ratio = contrast.published_ratio
-        return "" if ratio is None else number(ratio)
-    size = contrast.published_difference
-    if size is None:
+    """Return the published ratio, difference, level or share, with its unit; or nothing."""
+    contrast, (factor, unit) = finding.contrast, unit_of(finding)
+    is_ratio = contrast.scale == "ratio"
+    size = contrast.published_ratio if is_ratio else contrast.published_difference
+    return "" if size is None else with_unit(number(factor * size), unit)
+
+
+def limit_words(finding: Finding) -> str:
+    """Return where an effect lies by a claim with a limit: ``more than 50%``; or nothing."""
+    contrast, (factor, unit) = finding.contrast, unit_of(finding)
+    if contrast.limit is None:
         return ""
-    if scale_of(finding) == SHARE:
-        return f"{number(PERCENT * size)}%"
-    factor, unit = unit_of_difference(finding.response)
-    return f"{number(factor * size)} {unit}".rstrip()
+    word = "more" if contrast.published_direction == "greater" else "less"
+    return f"{word} than {with_unit(f'{factor * contrast.limit:g}', unit)}"
 
 
 def refused_words(finding: Finding) -> str:
@@ -98,14 +107,25 @@ def refused_words(finding: Finding) -> str:
         return ""
     if refused.effect is None:
         return f"{refused.text}, without a value of this"
-    is_ratio = finding.contrast.scale == "ratio"
-    words = (
-        ratio_words(refused.effect)
-        if is_ratio
-        else difference_words(refused.effect, finding.response)
-    )
     but = f" ({refused.without} have none)" if refused.without else ""
-    return f"{refused.text}; with their values{but} {words}"
+    return f"{refused.text}; with their values{but} {effect_words(finding, refused.effect)}"
+
+
+def effect_words(finding: Finding, effect: Effect) -> str:
+    """Return an effect as answers tell it: a ratio as a change, all else with its unit.
+
+    A ratio beside a limit is told as the limit is.
+    """
+    contrast = finding.contrast
+    if contrast.scale == "ratio" and contrast.limit is None:
+        return ratio_words(effect)
+    if not effect.bound:
+        return _interval_of(finding, effect)
+    if not math.isfinite(effect.limit):
+        return ONLY_A_BOUND
+    factor, unit = unit_of(finding)
+    limit = number(to_safe_side(factor * effect.limit, effect.bound))
+    return with_unit(f"{effect.bound} {limit}", unit)
 
 
 def ratio_words(effect: Effect) -> str:
@@ -141,15 +161,3 @@ def change(ratio: float) -> str:
 def percent(value: float, sign: str = "") -> str:
     """Return percent without decimals, below ten with one."""
     return f"{value:{sign}.0f}" if abs(value) >= 9.95 else f"{value:{sign}.1f}"
-
-
-def difference_words(effect: Effect, response: Response) -> str:
-    """Return a difference of a response with its interval and unit: of shares in points."""
-    if effect.bound and not math.isfinite(effect.limit):
-        return ONLY_A_BOUND
-    factor, unit = unit_of_difference(response)
-    if effect.bound:
-        limit = number(to_safe_side(factor * effect.limit, effect.bound))
-        return f"{effect.bound} {limit} {unit}".rstrip()
-    value, low, high = (factor * end for end in (effect.estimate, effect.low, effect.high))
-    return interval_words(value, low, high, "difference", unit)

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.blocks import ends_of, sides_of
+from perflab.analysis.computed_responses import trials_with
 from perflab.analysis.decision import Decision, decide, of_busy_machine
 from perflab.analysis.doubts.block_trend import block_trend
 from perflab.analysis.doubts.bound_causes import way_out_of_bound
@@ -25,7 +26,7 @@ from perflab.analysis.results import Compared, Verdict
 from perflab.analysis.scope import scope_of
 from perflab.analysis.starts import ONE_START, effect_of_run, has_one_start, starts_of
 from perflab.analysis.validity import why_absent
-from perflab.analysis.verdict import compared, judge, without_effect
+from perflab.analysis.verdict import against_limit, compared, judge, without_effect
 from perflab.analysis.zones import is_published
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, response_of
@@ -53,8 +54,7 @@ class Finding:
     lower the adjusted p-values of the others. ``blocks`` are the numbers of the compared blocks,
     and ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its
     treatments are valid. ``absent`` says why there is no number, or none from the blocks that were
-    left out. ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty
-    elsewhere.
+    left out.
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
     and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
     tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
@@ -77,7 +77,6 @@ class Finding:
     trials: int = 0
     noise: tuple[str, ...] = ()
     absent: str = ""
-    limit: str = ""
     drifts: tuple[float, ...] = ()
     scope: str = ""
     if_alike: Effect | None = None
@@ -98,7 +97,7 @@ def evaluate(run: Run) -> list[Finding]:
     """
     noise = noise_flags(run)
     contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
-    trials = {name: run.trials_of(name) for name in {item.response for item in contrasts}}
+    trials = {name: trials_with(run, name) for name in {item.response for item in contrasts}}
     findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
     is_steady = block_trend(run) is None
     judged = [
@@ -123,7 +122,7 @@ def _corrected(findings: Sequence[Finding]) -> list[Corrected]:
     p_values = [_tested_p(finding) for finding in findings]
     if are_of_a_duel(contrasts):
         return corrected_over_first_line(contrasts, p_values)
-    return corrected(p_values, [contrast.response for contrast in contrasts])
+    return corrected(p_values, [contrast.family for contrast in contrasts])
 
 
 def _tested_p(finding: Finding) -> float:
@@ -237,7 +236,8 @@ def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:
 
 def _effect_within(run: Run, contrast: Contrast, trials: pd.DataFrame, ends: Ends) -> Effect:
     if not has_counts(contrast, trials):
-        return effect_of_run(run, ends, contrast.scale)
+        effect = effect_of_run(run, ends, contrast.scale)
+        return effect if contrast.limit is None else against_limit(effect, contrast)
     sides = (contrast.numerator, contrast.denominator)
     new, old = (counts_of(run, side, trials, contrast.response) for side in sides)
     if (starts := starts_of(run)) is None:
@@ -278,9 +278,10 @@ def _drifts(
 def _decision(finding: Finding, among: Corrected | None) -> Decision | None:
     """Return the decision on a ratio; None for a difference, whose margin would have no unit.
 
-    None also with too few blocks for a verdict.
+    None also with too few blocks for a verdict, and for a claim with a limit.
     """
     effect, contrast = finding.effect, finding.contrast
-    if effect is None or contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
+    has_margin = contrast.scale == "ratio" and contrast.limit is None and not contrast.set_by_load
+    if effect is None or not has_margin or effect.n < SMALLEST_N:
         return None
     return decide(effect, among, finding.way_out)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perflab.analysis.decision import Kind
 from perflab.analysis.effect_words import (
     NO_INTERVAL,
     effect_text,
+    limit_words,
     published_size,
     refused_words,
 )
@@ -78,17 +78,25 @@ def achieved(confidence: float) -> str:
 
 
 def published_text(finding: Finding) -> str:
-    """Return the published effect: a ratio or difference, a direction, or an empty string."""
+    """Return the published effect: a size, a direction, or an empty string."""
     contrast = finding.contrast
     if size := published_size(finding):
         return " ".join(filter(None, [contrast.published_bound, size]))
-    nothing = 0 if contrast.scale == "difference" else 1
+    if limit := limit_words(finding):
+        # Of most claims in words the lab has set the limit.
+        return f"in words; limit: {limit}"
     words = {
-        "greater": f"greater than {nothing}",
-        "smaller": f"smaller than {nothing}",
+        "greater": f"greater than {contrast.nothing:g}",
+        "smaller": f"smaller than {contrast.nothing:g}",
         "none": "no effect",
     }
     return words.get(contrast.published_direction or "", "")
+
+
+def published_beside_limit(finding: Finding) -> str:
+    """Return the published effect, with the limit of the claim beside a size."""
+    text, limit = published_text(finding), limit_words(finding)
+    return f"{text}; limit: {limit}" if limit and limit not in text else text
 
 
 def sentence(finding: Finding) -> str:
@@ -127,12 +135,13 @@ def _remarks(finding: Finding) -> list[str]:
 
 
 def _measured(finding: Finding, effect: Effect) -> str:
-    contrast, blocks = finding.contrast, effect.n_words
-    published = published_text(finding)
+    # A rule of a system counts trials.
+    blocks = effect.n_words if finding.blocks else counted(effect.n, "trial")
+    published = published_beside_limit(finding)
     beside = f", published {published}" if published else ""
-    words = f"Measured {contrast.scale} of {finding.response.title}"
+    words = f"Measured {finding.contrast.scale} of {finding.response.title}"
     level = f"95% interval, achieved {achieved(effect.confidence)}"
-    known = f"{level}; {blocks}, {_p(finding, effect)}){beside}"
+    known = f"{level}; {', '.join(filter(None, [blocks, _p(finding, effect)]))}){beside}"
     words = f"{words} {effect_text(finding).removesuffix(NO_INTERVAL)}"
     if effect.bound:
         words = f"{words} (only a bound is known"
@@ -145,6 +154,8 @@ def _measured(finding: Finding, effect: Effect) -> str:
 
 
 def _p(finding: Finding, effect: Effect) -> str:
+    if math.isnan(effect.p_value):
+        return ""
     p = f"p {_p_words(effect.p_value)}"
     if finding.claims > 1 and math.isfinite(finding.p_adjusted):
         p += f"; {adjusted_words(finding.claims)}, {_p_words(finding.p_adjusted)}"
@@ -155,15 +166,7 @@ def _p_words(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.2g}"
 
 
-@dataclass(frozen=True)
-class JointClaim:
-    """A claim with the findings about its parts (mostly one), and its verdict."""
-
-    findings: tuple[Finding, ...]
-    verdict: Verdict
-
-
-def joined(findings: Sequence[Finding]) -> JointClaim:
+def joined(findings: Sequence[Finding]) -> Verdict:
     """Return the verdict on a claim that holds if all its parts hold.
 
     One part that goes the other way, or has no effect, contradicts the claim. Otherwise one part
@@ -171,7 +174,7 @@ def joined(findings: Sequence[Finding]) -> JointClaim:
     is less or more than published.
     """
     if len(findings) == 1:
-        return JointClaim(tuple(findings), findings[0].verdict)
+        return findings[0].verdict
     results = [finding.verdict.result for finding in findings]
     refuted = (finding.verdict.result for finding in findings if is_refuted(finding))
     why = "; ".join(
@@ -179,7 +182,7 @@ def joined(findings: Sequence[Finding]) -> JointClaim:
         for finding in findings
     )
     result = next(refuted, None) or next(item for item in OF_ONE_PART if item in results)
-    return JointClaim(tuple(findings), Verdict(result, why))
+    return Verdict(result, why)
 
 
 def is_refuted(finding: Finding) -> bool:

@@ -1,7 +1,7 @@
 """The one rule that turns a measured effect into a result, beside what a study published or alone.
 
-It works on log ratios (for claims in a unit, on differences), with the 95% interval and the 90%
-interval of the effect. The words are those of :mod:`perflab.analysis.results`.
+It works on log ratios (for claims in a unit, on differences, levels or shares), with the 95%
+interval and the 90% interval of the effect. The words are those of :mod:`perflab.analysis.results`.
 
 **Held against a study.** The *direction* is shown if the 95% interval lies wholly on the published
 side of no effect, and p, adjusted for the claims about its response, is 0.05 at most
@@ -29,6 +29,9 @@ not shown         else          not decided
 (none claimed)    open          not decided
 ================  ============  ==========================================
 
+A claim with a limit ("more than half", "below 1 ms") has the limit in the place of no effect; p is
+then of an effect that is the limit, and "no effect" no result.
+
 "No effect" claims no direction; nor does a ratio within 10% of 1 for which the study states none,
 because a single run cannot show one.
 
@@ -51,7 +54,8 @@ Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import replace
 from typing import Literal
 
 from perflab.analysis.decision import (
@@ -65,7 +69,6 @@ from perflab.analysis.results import AgainstStudy, Compared, Verdict
 from perflab.analysis.zones import (
     Zone,
     is_published,
-    nothing_on,
     on_scale,
     published_sign,
     zone_of,
@@ -81,18 +84,6 @@ from perflab.statistics.shares import BlocksOfShares
 BESIDE_PUBLISHED = 0.1
 
 
-@dataclass(frozen=True)
-class Limit:
-    """The value, with its words, that an interval must exclude to show a direction.
-
-    Without words it is no effect: a ratio of 1, or a difference of 0.
-    """
-
-    value: float = 0.0
-    words: str = ""
-
-
-NO_EFFECT = Limit()
 # How an effect lies to a zone.
 Place = Literal["within", "below", "above", "open"]
 
@@ -117,29 +108,35 @@ def judge(
     effect: Effect,
     contrast: Contrast,
     corrected: Corrected | None = None,
-    limit: Limit = NO_EFFECT,
 ) -> Verdict:
     """Hold a measured effect against the published one, by the rule of this module.
 
     ``corrected`` is the p-value among the run's claims about its response; without it the claim is
-    alone. Claims such as "more than half" have another ``limit`` than no effect. If blocks were
-    added until all was decided, the reason names the looks.
+    alone. If blocks were added until all was decided, the reason names the looks.
     """
     if (verdict := _untested(effect, contrast)) is not None:
         return verdict
-    verdict = _judged(effect, contrast, corrected, limit)
+    verdict = _judged(effect, contrast, corrected)
     if effect.looks is None:
         return verdict
     return replace(verdict, reason=f"{verdict.reason}; {effect.looks.text(effect.n)}")
 
 
-def _judged(
-    effect: Effect, contrast: Contrast, corrected: Corrected | None, limit: Limit
-) -> Verdict:
+def against_limit(effect: Effect, contrast: Contrast) -> Effect:
+    """Return an effect with the p-value of one that is exactly the limit of the claim."""
+    if effect.blocks is None or math.isnan(effect.p_value):
+        return effect
+    p_value = effect.blocks.p_value(on_scale(contrast.nothing, contrast))
+    # Towards the open end of a bound the effect may be any.
+    is_beyond = not effect.low <= contrast.nothing <= effect.high
+    return replace(effect, p_value=p_value if is_beyond or not effect.bound else 1.0)
+
+
+def _judged(effect: Effect, contrast: Contrast, corrected: Corrected | None) -> Verdict:
     if effect.blocks is not None and effect.blocks.has_no_spread:
         return Verdict(AgainstStudy.NOT_DECIDED, NO_SPREAD)
     sign, zone = published_sign(contrast), zone_of(contrast)
-    way, why = _direction(effect, contrast, sign, corrected, limit) if sign else (0, "")
+    way, why = _direction(effect, contrast, sign, corrected) if sign else (0, "")
     place = _place(effect, contrast, zone) if zone else None
     where = _where(effect, place, zone) if place and zone else ""
     reason = "; ".join(filter(None, [why, where]))
@@ -151,7 +148,7 @@ def _judged(
         return Verdict(_beside(effect, contrast, place), reason, is_shown=way > 0)
     if way:
         return Verdict(AgainstStudy.IN_DIRECTION, reason, is_shown=True)
-    if sign and not limit.words and (within := _none_beside(effect, contrast)):
+    if sign and (within := _none_beside(effect, contrast)):
         return Verdict(AgainstStudy.NO_EFFECT, reason, within)
     if sign and place == ("below" if sign > 0 else "above"):
         return Verdict(AgainstStudy.LESS, reason)
@@ -180,7 +177,7 @@ def compared(
         return Verdict(Compared.NOT_DECIDED, "")
     if decision is not None and decision.kind is Kind.UNDECIDED:
         return Verdict(Compared.NOT_DECIDED, decision.missing or decision.text)
-    is_more = (effect.limit if effect.bound else effect.estimate) > nothing_on(contrast)
+    is_more = (effect.limit if effect.bound else effect.estimate) > contrast.nothing
     if response.better == "neither":
         return Verdict(Compared.MORE if is_more else Compared.LESS, "")
     is_worse = is_more == (response.better == "less")
@@ -209,12 +206,13 @@ def _untested(effect: Effect, contrast: Contrast) -> Verdict | None:
 
 
 def _direction(
-    effect: Effect, contrast: Contrast, sign: int, corrected: Corrected | None, limit: Limit
+    effect: Effect, contrast: Contrast, sign: int, corrected: Corrected | None
 ) -> tuple[int, str]:
     """Return 1 where the direction is shown, -1 where the other is, 0 for neither; and why."""
-    ends = (on_scale(end, contrast) - limit.value for end in (effect.low, effect.high))
+    nothing = on_scale(contrast.nothing, contrast)
+    ends = (on_scale(end, contrast) - nothing for end in (effect.low, effect.high))
     low, high = sorted(sign * end for end in ends)
-    words = limit.words or f"{nothing_on(contrast):g} (no effect)"
+    words = f"{contrast.nothing:g} ({'no effect' if contrast.limit is None else 'the limit'})"
     if not (low > 0 or high < 0):
         return 0, f"the interval includes {words}"
     if corrected is not None and not corrected.holds:
@@ -254,7 +252,7 @@ def _beside(effect: Effect, contrast: Contrast, place: Place) -> AgainstStudy:
         published = contrast.published_ratio
     if contrast.published_direction == "none" or published is None:
         return AgainstStudy.MORE
-    nothing = nothing_on(contrast)
+    nothing = contrast.nothing
     if published == nothing:
         return AgainstStudy.MORE
     if (place == "above") == (published > nothing):
@@ -265,7 +263,7 @@ def _beside(effect: Effect, contrast: Contrast, place: Place) -> AgainstStudy:
 
 def _none_beside(effect: Effect, contrast: Contrast) -> str:
     """Return within which margin an effect is none; empty where it may matter."""
-    if effect.bound or contrast.published_bound:
+    if effect.bound or contrast.published_bound or contrast.limit is not None:
         return ""
     if contrast.scale == "ratio":
         return WITHIN_MARGIN if is_within_margin(effect) else ""

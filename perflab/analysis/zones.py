@@ -46,7 +46,7 @@ def no_difference(ratio: float | None) -> bool:
 
 
 def published_sign(contrast: Contrast) -> int:
-    """Return the side of no effect on which the published one lies: 1, -1, or 0 if none is."""
+    """Return the published side of no effect, or of the limit: 1, -1, or 0 if none is."""
     if contrast.published_direction is not None:
         return {"greater": 1, "smaller": -1, "none": 0}[contrast.published_direction]
     if contrast.published_difference is not None:
@@ -89,7 +89,7 @@ def _half_width(ratio: float, contrast: Contrast) -> float:
 
 def on_scale(value: float, contrast: Contrast) -> float:
     """Return an effect on the scale of the blocks: the log of a ratio, or the difference."""
-    if contrast.scale == "difference":
+    if contrast.scale != "ratio":
         return value
     return -math.inf if value == 0 else math.log(value)
 
@@ -103,8 +103,3 @@ def claims_size(contrast: Contrast) -> bool:
     """Return whether a study says how large an effect is, and not only that there is one."""
     sizes = contrast.published_ratio, contrast.published_difference
     return contrast.published_direction != "none" and any(size is not None for size in sizes)
-
-
-def nothing_on(contrast: Contrast) -> float:
-    """Return the effect that is none: a ratio of 1, or a difference of 0."""
-    return 0.0 if contrast.scale == "difference" else 1.0

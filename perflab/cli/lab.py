@@ -50,8 +50,8 @@ def command(
     """
     from perflab import api
     from perflab.analysis.answers import answers_of
-    from perflab.analysis.evaluation import evaluate
     from perflab.parameters import parse_assignments
+    from perflab.reports.rules import findings_of
     from perflab.statistics.in_words import counted
     from perflab.sweeps.attempt import execute
     from perflab.systems import experiments
@@ -76,7 +76,7 @@ def command(
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
         notebooks = [*processes.map(execute, names, shown)]
     answers = [
-        (run, path, answers_of(run, evaluate(run)))
+        (run, path, answers_of(run, findings_of(run)))
         for run, path in zip(runs, notebooks, strict=True)
     ]
     trust = _in_all(runs, minutes(time.monotonic() - began))
@@ -128,16 +128,16 @@ def _table(answers: Sequence[Answered]) -> list[str]:
 def _of_reference(experiment: str) -> list[Answer]:
     """Return the answers of the run that ships with the lab; none where there is none."""
     from perflab.analysis.answers import answers_of
-    from perflab.analysis.evaluation import evaluate
     from perflab.errors import RunNotFound
     from perflab.paths import runs_dir
     from perflab.recordings import REFERENCE, open_run
+    from perflab.reports.rules import findings_of
 
     try:
         run = open_run(f"{REFERENCE}:{experiment}", runs_dir())
     except RunNotFound:
         return []
-    return answers_of(run, evaluate(run))
+    return answers_of(run, findings_of(run))
 
 
 def _way_out(run: Run, blocks: int) -> str:

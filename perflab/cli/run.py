@@ -55,11 +55,11 @@ def command(
         )
     run = api.run(name, values)
     # Late: a measurement does not wait for what judges and draws.
-    from perflab.analysis.evaluation import evaluate
+    from perflab.reports.rules import findings_of
     from perflab.reports.section import write_report
     from perflab.reports.verdicts import shown_answers
 
-    findings = evaluate(run)
+    findings = findings_of(run)
     folder = named_here(write_report(run, findings, figures_dir() / run.run_id)[0].parent)
     print_shown(shown_answers(run, findings))
     print(f"\nFigures, tables and section: {folder}/")

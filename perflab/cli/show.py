@@ -69,14 +69,14 @@ def command(
 
 def _print_answers(run: Run) -> None:
     """Print the answers, what each treatment did, why trials do not count, and the noise."""
-    from perflab.analysis.evaluation import evaluate
     from perflab.analysis.noise import noise_flags
     from perflab.analysis.validity import validity_table
     from perflab.reports.duels import are_variants, variant_sentences
+    from perflab.reports.rules import findings_of
     from perflab.reports.section import page_table
     from perflab.reports.verdicts import shown_answers
 
-    findings = evaluate(run)
+    findings = findings_of(run)
     if are_variants(run):
         for sentence in variant_sentences(run, findings):
             make_console().print(Text(sentence))
@@ -94,13 +94,13 @@ def _print_answers(run: Run) -> None:
 
 def _print_all(run: Run) -> None:
     """Print verdicts, every trial, with the reasons of those that do not count, and the noise."""
-    from perflab.analysis.evaluation import evaluate
     from perflab.analysis.noise import noise_report
+    from perflab.reports.rules import findings_of
     from perflab.reports.verdicts import shown_findings, shown_summary
 
     console = make_console()
     _print_first_said(run)
-    print_shown(replace(shown_findings(run, evaluate(run)), heading="Verdicts"))
+    print_shown(replace(shown_findings(run, findings_of(run)), heading="Verdicts"))
     console.print()
     print_shown(shown_summary(run))
     console.print()

@@ -209,7 +209,7 @@ def compared_pairs(record: RunRecord) -> list[tuple[str, str]]:
     """
     pairs: dict[frozenset[str], tuple[str, str]] = {}
     for contrast in record.contrasts:
-        if contrast.not_testable:
+        if contrast.not_testable or contrast.scale == "level":
             continue
         for sides in filter(None, (contrast, contrast.interaction)):
             for pair in _matched(record, sides):

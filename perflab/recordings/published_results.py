@@ -139,6 +139,12 @@ class Contrast(ContrastPair):
     ``published_direction`` says whether the ratio is above 1 ("greater"), below 1 ("smaller"), or
     claimed to be 1 ("none"). With ``scale`` "difference" the effect is numerator minus denominator
     in the response's unit, for claims such as "10 points of CPU more"; it is above or below 0.
+    A "level" is that of the numerator alone, for claims such as "below 1 ms": nothing is compared,
+    and the denominator is empty. A "share" is what numerator minus denominator is of the numerator,
+    or of the difference of the ``interaction``: "half of the time goes with the write".
+    With a ``limit`` the claim is not that there is an effect, but that it lies above the limit, or
+    below ("more than half"). ``published_difference`` is the published size on all scales but
+    ratios.
     With ``published_bound`` the published size is a bound: for example, a reduction by 79% from a
     baseline in which every request timed out says that the ratio is "at most" 0.21.
     ``not_testable`` is the reason why this machine cannot test the claim. ``set_by_load`` says how
@@ -157,6 +163,7 @@ class Contrast(ContrastPair):
     published_difference: float | None = Field(default=None, allow_inf_nan=False)
     published_bound: SizeBound = ""
     published_direction: Direction | None = None
+    limit: float | None = Field(default=None, allow_inf_nan=False)
     source: str = ""
     not_testable: str = ""
     set_by_load: str = ""
@@ -173,22 +180,52 @@ class Contrast(ContrastPair):
             raise ValueError("published_bound needs the published size that is the bound")
         if self.published_bound and direction == "none":
             raise ValueError("'no effect' is no bound")
-        if self.scale == "difference":
-            return self._agrees_as_difference()
+        self._check_limit()
+        if self.scale != "ratio":
+            return self._agrees_without_ratio()
         if self.published_difference is not None:
-            raise ValueError("published_difference needs scale 'difference'")
-        if ratio is not None and _contradicts(direction, ratio, 1):
-            raise ValueError(f"published_ratio {ratio} is not '{direction}' than 1")
+            raise ValueError("published_difference is no ratio; it needs another scale")
+        if ratio is not None and _contradicts(direction, ratio, self.nothing):
+            raise ValueError(f"published_ratio {ratio} is not '{direction}' than {self.nothing:g}")
         return self
 
-    def _agrees_as_difference(self) -> Contrast:
+    @property
+    def family(self) -> str:
+        """The claims that are corrected together: comparisons, levels, or shares of a response."""
+        is_compared = self.scale in ("ratio", "difference")
+        return self.response if is_compared else f"{self.response}, {self.scale}"
+
+    @property
+    def nothing(self) -> float:
+        """The effect that is none, or the limit of the claim."""
+        if self.limit is not None:
+            return self.limit
+        return 1.0 if self.scale == "ratio" else 0.0
+
+    def _check_limit(self) -> None:
+        if (self.scale == "level") != (not self.denominator):
+            raise ValueError("a level has no denominator, and all else has one")
+        if self.limit is None and self.scale in ("level", "share"):
+            raise ValueError(f"a {self.scale} needs a limit: what is claimed of it?")
+        if self.limit is None:
+            return
+        if self.published_direction not in ("greater", "smaller"):
+            raise ValueError("a limit needs a published_direction: 'greater' or 'smaller' than it")
+        if self.scale == "ratio" and self.limit <= 0:
+            raise ValueError(f"the limit of a ratio is above 0, not {self.limit}")
+
+    def _agrees_without_ratio(self) -> Contrast:
         direction, size = self.published_direction, self.published_difference
         if self.published_ratio is not None:
-            raise ValueError("a difference is compared with published_difference, not with a ratio")
+            raise ValueError(
+                f"a {self.scale} is compared with published_difference, not with a ratio"
+            )
         if direction == "none" or size == 0:
             raise ValueError("'no effect' is judged by a ratio: a unit has no margin of its own")
-        if size is not None and _contradicts(direction, size, 0):
-            raise ValueError(f"published_difference {size} is not '{direction}' than 0")
+        if size is not None and _contradicts(direction, size, self.nothing):
+            raise ValueError(
+                f"published_difference {size} is not '{direction}' than {self.nothing:g}"
+            )
         return self
 
 

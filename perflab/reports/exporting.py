@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
-from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.evaluation import Finding
 from perflab.errors import ExportRefused, ParameterError, PerflabError
 from perflab.figures.export import NO_TABLE, stamped
 from perflab.host.files import explained, whole_file
@@ -21,6 +21,7 @@ from perflab.recordings import Run, open_run
 from perflab.reports import conversion
 from perflab.reports.figures import save_all, views_of
 from perflab.reports.regions import NAME, filled, regions
+from perflab.reports.rules import findings_of
 from perflab.reports.section import Figure, figures_of, page_text, page_views, section_text
 
 FORMATS = ("md", "html", "pdf", "docx")
@@ -122,7 +123,7 @@ def export_runs(
 
 def _exported(region: str, run: Run, folder: Path, content: Content) -> ExportedRun:
     """Judge a run and save its figures."""
-    findings = evaluate(run)
+    findings = findings_of(run)
     saved = save_all(run, folder, content.shown(run), findings)
     return ExportedRun(region, run, findings, tuple(saved))
 

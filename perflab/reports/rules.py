@@ -1,11 +1,11 @@
-"""The claims of a run that rules of its system judge."""
+"""What a run says: of its contrasts, and of the claims that rules of its system judge."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 from perflab import systems
-from perflab.analysis.findings import JointClaim
+from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.rules import Rule
 from perflab.errors import ParameterError
 from perflab.recordings import Run
@@ -27,7 +27,10 @@ def rules_of(system: str) -> tuple[Rule, ...]:
     return tuple(systems.declared(system, "rules", "RULES", Rule, ()))
 
 
-def claims_by_rule(run: Run) -> dict[str, JointClaim]:
-    """Return the claims of a run that rules of its system judge, by name."""
+def findings_of(run: Run) -> list[Finding]:
+    """Return the findings of a run: of its contrasts, then by the rules of its system.
+
+    Who answers a run asks once, and hands the findings on.
+    """
     suiting = (rule for rule in rules_of(system_of(run)) if rule.suits(run))
-    return {name: claim for rule in suiting for name, claim in rule.of(run).items()}
+    return [*evaluate(run), *(finding for rule in suiting for finding in rule.of(run))]

@@ -101,7 +101,7 @@ def section_text(
     count. ``figures`` are of :func:`figures_of`. The section's heading has the ``level``, the
     headings within it are one deeper.
     """
-    record, table = run.record, readable_findings(run, findings)
+    record, table = run.record, readable_findings(findings)
     parts = [
         f"# {cell(record.title)}\n",
         _first(run, AT_THE_END),
@@ -147,7 +147,7 @@ def page_text(
     parts = [
         f"# {cell(title)}\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
-        _bullets(_answer_lines(run, findings)) or "No claim is attached to this run.\n",
+        _bullets(_answer_lines(findings)) or "No claim is attached to this run.\n",
         f"**What was done.** {cell(f'{design(run)} {load(record)}')} {cell(where_and_when(run))}\n",
         to_markdown(page_table(run)) if len(record.treatments) <= MOST_ROWS else "",
         _figures(figures, heading=""),
@@ -159,8 +159,8 @@ def page_text(
     return without_paths(record, _joined(parts, level))
 
 
-def _answer_lines(run: Run, findings: Sequence[Finding]) -> Iterator[str]:
-    for claim, here, study in answer_table(run, findings).itertuples(index=False):
+def _answer_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    for claim, here, study in answer_table(findings).itertuples(index=False):
         beside = f" (study: {study})" if study else ""
         yield f"**{claim}**: {here}{beside}" if here else claim
 
@@ -307,6 +307,8 @@ def _changes(run: Run) -> Iterator[str]:
 
 def _pairs(run: Run) -> Iterator[tuple[str, str]]:
     for contrast in run.record.contrasts:
+        if contrast.scale == "level":
+            continue
         sides = [
             run.record.selected(levels) for levels in (contrast.denominator, contrast.numerator)
         ]

@@ -102,7 +102,7 @@ def shown_answers(run: Run, findings: Sequence[Finding], reasons: str = "") -> S
 
     ``reasons`` says where the reasons of trials stand that do not count.
     """
-    table = answer_table(run, findings)
+    table = answer_table(findings)
     known = table.loc[:, ["claim", "here", *(["study"] if table["study"].any() else [])]]
     reasons = reasons or f"perflab show {run.run_id} has the reasons"
     return Shown(table, known, heading=headline(run, findings), notes=first_said(run, reasons))
@@ -116,7 +116,7 @@ def headline(run: Run, findings: Sequence[Finding]) -> str:
 def shown_findings(run: Run, findings: Sequence[Finding]) -> Shown:
     """Return published against measured as a table, with the claims that were not tested below."""
     notes = [*filter(None, [not_asked(run)])]
-    return shown_verdicts(readable_findings(run, findings), notes=notes)
+    return shown_verdicts(readable_findings(findings), notes=notes)
 
 
 def shown_summary(run: Run) -> Shown:

@@ -31,7 +31,8 @@ class NothingLimits(AnalysisError):
     """Bounds of both sides of a comparison leave its effect open."""
 
 
-Scale = Literal["ratio", "difference"]
+# A level is a value as it is; a share is what one difference is of another.
+Scale = Literal["ratio", "difference", "level", "share"]
 SizeBound = Literal["", "at most", "at least"]
 
 CONFIDENCE = 0.95
@@ -193,6 +194,19 @@ class Ends:
         """Return the ends of the difference."""
         difference, step = self.measured - other.measured, self.step + other.step
         return Ends(self.low - other.high, self.high - other.low, difference, step)
+
+    def over(self, whole: Ends) -> Ends:
+        """Return the ends of what this is of a ``whole``; NaN where that may not be positive."""
+        is_positive = whole.low > 0
+        quotients = [
+            (end / of).where(is_positive)
+            for end in (self.low, self.high)
+            for of in (whole.low, whole.high)
+        ]
+        of_whole = pd.concat(quotients, axis=1)
+        measured = (self.measured / whole.measured).where(is_positive)
+        step = self.step / whole.measured
+        return Ends(of_whole.min(axis=1), of_whole.max(axis=1), measured, step)
 
     def mean_by(self, groups: pd.Series[int]) -> Ends:
         """Return the means over the blocks of each group that have a value, by group."""

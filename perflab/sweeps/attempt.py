@@ -18,7 +18,6 @@ from nbformat.warnings import MissingIDFieldWarning
 from papermill.exceptions import PapermillExecutionError
 
 from perflab import credentials
-from perflab.analysis.evaluation import evaluate
 from perflab.analysis.noise import doubt
 from perflab.analysis.validity import summed_reasons
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
@@ -28,6 +27,7 @@ from perflab.load.literals import by_reference
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root, runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.findings import readable_findings
+from perflab.reports.rules import findings_of
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.folder import INTERRUPTED, NO_TRIAL_COUNTS, AttemptEnded
 from perflab.systems import experiment
@@ -222,7 +222,7 @@ def _result(notebook: Path) -> dict[str, Any]:
     A run without a valid trial is a failure: another attempt measures anew.
     """
     run = Run(runs_dir() / notebook.parent.name)
-    rows = readable_findings(run, evaluate(run))[["claim", "verdict", "measured [95%]"]]
+    rows = readable_findings(findings_of(run))[["claim", "verdict", "measured [95%]"]]
     trials, valid = run.current_trials(), len(run.valid_trials())
     end = {
         "done": valid > 0,

@@ -134,4 +134,4 @@ def having(contrasts: Iterable[Contrast], have: Collection[str]) -> list[Contras
 
 def _rungs(contrast: Contrast) -> set[str]:
     pairs = filter(None, (contrast, contrast.interaction))
-    return {side[RUNG] for pair in pairs for side in (pair.numerator, pair.denominator)}
+    return {side[RUNG] for pair in pairs for side in (pair.numerator, pair.denominator) if side}

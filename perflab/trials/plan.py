@@ -350,7 +350,7 @@ def too_few_blocks(
             return [fewer[0].model_copy(update={"text": text + fewer[0].text})]
         return []
     tested = [item for item in contrasts if not item.not_testable and not item.set_by_load]
-    families = Counter(contrast.response for contrast in tested)
+    families = Counter(contrast.family for contrast in tested)
     if not families:
         return []
     if blocks < SMALLEST_N:

@@ -20,7 +20,7 @@ from perflab.analysis.effect_words import ratio_words
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import judge
-from perflab.recordings import Run
+from perflab.recordings import Response, Run
 from perflab.reports.answer_page import answer_page
 from perflab.statistics.comparison import Blocks, Effect, effect_from
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
@@ -164,13 +164,19 @@ def test_a_bound_that_is_not_known_yet_is_told_without_a_number(tmp_path: Path, 
     assert "only a bound is known, without a value yet" in answer.text
 
 
-def test_a_number_judged_by_a_rule_is_told_as_the_rule_states_it(tmp_path: Path) -> None:
+def test_a_level_is_told_beside_its_limit_in_the_unit_of_both(tmp_path: Path) -> None:
     (finding,) = evaluate(write_run(tmp_path, requests=40))
     assert finding.effect is not None
     effect = replace(finding.effect, estimate=0.086, low=0.031, high=0.2)
-    answer = answer_of(replace(finding, effect=effect, limit="at most 0.05"))
-    assert "0.0860 [0.0310, 0.200] (the rule: at most 0.05)" in answer.text
-    assert "%" not in answer.text
+    claimed = {"scale": "level", "published_direction": "smaller", "limit": 0.05, "response": "x"}
+    contrast = finding.contrast.model_copy(update=claimed)
+    of_level = replace(finding, effect=effect, contrast=contrast)
+    for name, unit, told in (
+        ("a_share", "", "8.60% [3.10, 20.0] (limit: less than 5%)"),
+        ("wait_ms", "ms", "0.0860 ms [0.0310, 0.200] (limit: less than 0.05 ms)"),
+    ):
+        response = Response(name=name, title="a level", unit=unit)
+        assert told in answer_of(replace(of_level, response=response)).text
 
 
 def test_blocks_are_proposed_only_where_they_narrow_the_interval(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_refused_slow_trials_of_one_side_are_told_with_the_answer_that_inclu
     for told in (
         sentence(finding),
         answers_to_claims([finding])[0].text,
-        readable_findings(run, evaluate(run))["left out"][0],
+        readable_findings(evaluate(run))["left out"][0],
         variant_sentences(run, evaluate(run))[1],
     ):
         assert TOLD in told

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
+from perflab.reports.rules import findings_of as judged
 from perflab.reports.section import page_text
 from tests.support.findings import findings_table
 
@@ -41,13 +41,13 @@ def outputs_of(run: Run) -> dict[str, str]:
     figures = {view.name: view.shown(run) for view in views_of(run)}
     found |= {f"figure-{name}.csv": as_csv(table) for name, table in figures.items()}
     return found | (
-        {"page.md": page_text(run, evaluate(run))} if run.run_id.endswith(WITH_PAGE) else {}
+        {"page.md": page_text(run, judged(run))} if run.run_id.endswith(WITH_PAGE) else {}
     )
 
 
 def findings_of(run: Run) -> str:
     """Return every claim of a recording as numbers."""
-    return as_csv(findings_table(evaluate(run)), whole=True)
+    return as_csv(findings_table(judged(run)), whole=True)
 
 
 def as_csv(table: pd.DataFrame, whole: bool = False) -> str:

@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from perflab.analysis.computed_responses import COMPUTED
 from perflab.host.placing import placement
 from perflab.load.checks.trend import DRIFTING
 from perflab.recordings import Contrast, Run, RunRecord, RunWriter
@@ -293,8 +294,10 @@ def _planted(plan: RunPlan, sign: float, record: RunRecord) -> dict[str, dict[st
     """Return by treatment and response the log effects that come nearest to what is claimed."""
     names = [each.name for each in plan.treatments]
     found: dict[str, dict[str, float]] = {name: {} for name in names}
-    for response in dict.fromkeys(each.response for each in plan.contrasts):
-        own = [each for each in plan.contrasts if each.response == response]
+    # Levels and shares follow from what is planted of the sides.
+    compared = [each for each in plan.contrasts if each.scale in ("ratio", "difference")]
+    for response in dict.fromkeys(each.response for each in compared):
+        own = [each for each in compared if each.response == response]
         weights = np.array([_weights(each, names, record) for each in own])
         wanted = np.array([sign * _size(each, sign) for each in own])
         logs = np.linalg.lstsq(weights, wanted, rcond=None)[0]
@@ -334,6 +337,7 @@ def _undeclared(
     names = [
         each.name.replace("*", node)
         for each in plan.responses
+        if each.name not in COMPUTED
         for node in (nodes if "*" in each.name else [""])
         if not each.name.startswith(("phase_", "profile_", "part_", "core_wait_"))
     ]

@@ -17,6 +17,7 @@ from perflab.paths import project_root
 from perflab.recordings import Run, reference_runs
 from perflab.reports.duels import are_variants, pairs_of, result_table
 from perflab.reports.findings import claim_answers, readable_findings, readable_summary
+from perflab.reports.rules import findings_of
 from perflab.reports.section import page_text
 from tests.golden.recordings import write_recording
 
@@ -39,17 +40,15 @@ def in_figure(run: Run, findings: list[Finding]) -> list[str]:
 
 
 def check_effects(run: Run) -> None:
-    findings = [finding for finding in evaluate(run) if finding.effect]
+    findings = [finding for finding in findings_of(run) if finding.effect]
     texts = [effect_text(finding) for finding in findings]
-    told = readable_findings(run, findings)["measured [95%]"]
+    told = readable_findings(findings)["measured [95%]"]
     assert set(texts) <= set(told)
-    assert in_figure(run, findings) == texts
+    drawn = [finding for finding in findings if finding.contrast in run.record.contrasts]
+    assert in_figure(run, findings) == [effect_text(finding) for finding in drawn]
     for text, finding in zip(texts, findings, strict=True):
         assert text.removesuffix(" (no interval)") in sentence(finding)
-    pages = [
-        page_text(run, findings),
-        *(answer.text for answer in claim_answers(run, findings)),
-    ]
+    pages = [page_text(run, findings), *(answer.text for answer in claim_answers(findings))]
     assert [text for text in (*pages, *texts) if WITHOUT_UNIT.search(text)] == []
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import perflab
 from perflab import api
-from perflab.analysis.evaluation import evaluate
 from perflab.cli.outputs import print_shown
 from perflab.load.summary_table import INVALID, VALID, ShownSummary
 from perflab.paths import notebooks_dir
@@ -20,7 +19,7 @@ from perflab.recordings import Run
 from perflab.recordings.display import Shown
 from perflab.reports.duels import are_variants
 from perflab.reports.findings import sentences
-from perflab.reports.rules import claims_by_rule
+from perflab.reports.rules import findings_of
 from perflab.reports.runs import NO_RUNS
 from perflab.reports.section import section_text
 from perflab.reports.verdicts import Saved
@@ -76,7 +75,9 @@ def rendered(request, tmp_path_factory) -> Rendered:
     }
     pages = {name: words_of(item) for name, item in shown.items()}
     plain = {f"{name} as text": repr(item) for name, item in shown.items()}
-    return Rendered(run, {**pages, **plain, "section": section_text(run, evaluate(run))}, findings)
+    return Rendered(
+        run, {**pages, **plain, "section": section_text(run, findings_of(run))}, findings
+    )
 
 
 def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) -> None:
@@ -95,16 +96,13 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
     assert table["valid trials"].str.fullmatch(r"\d+ of \d+").all()
     assert table["noise"].str.contains("speed changed 1.5x").all()
     assert rendered.texts["findings"].count("speed changed 1.5x") == len(table)
-    told = sentences(rendered.run, evaluate(rendered.run))
+    told = sentences(rendered.run, findings_of(rendered.run))
     if are_variants(rendered.run):
         assert "speed changed 1.5x" in " ".join(told)
         return
     of_claims = [line for line in told if not line.startswith("Not asked")]
     assert all(line in rendered.texts["findings"] for line in told if line not in of_claims)
-    # A claim of several parts has a row for each, and one sentence.
-    judged = claims_by_rule(rendered.run).values()
-    parts = sum(len(claim.findings) for claim in judged if len(claim.findings) > 1)
-    assert len(of_claims) == len(table) - parts
+    assert len(of_claims) == len(table)
     for line in of_claims:
         assert re.search(r"\d+ of \d+ trials? valid; noise: .*speed changed 1\.5x", line)
         assert line in rendered.texts["section"].replace("\\|", "|")

@@ -24,10 +24,10 @@ def findings_table(findings: list[Finding]) -> pd.DataFrame:
 
 def _row(finding: Finding) -> dict[str, Any]:
     contrast, effect = finding.contrast, finding.effect
-    difference = ", difference" if contrast.scale == "difference" else ""
+    scale = f", {contrast.scale}" if contrast.scale != "ratio" else ""
     return {
         "claim": contrast.claim,
-        "response": f"{contrast.response}{difference}",
+        "response": f"{contrast.response}{scale}",
         "published": published_text(finding),
         "measured": effect.estimate if effect else math.nan,
         "95% low": _end(effect, "at most"),

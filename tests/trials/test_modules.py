@@ -23,7 +23,7 @@ from perflab.systems.inference.experiments.synchronous_commit import EXPERIMENT 
 from perflab.recordings import Contrast
 
 def contrasts(_):
-    sides = {"numerator": {}, "denominator": {}}
+    sides = {"numerator": {"v": "b"}, "denominator": {"v": "a"}}
     return [Contrast(name="a", claim="b", response="c", published_ratio=2, **sides)]
 
 EXPERIMENT = replace(MODEL, name="unsourced", contrasts=contrasts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from perflab.analysis.blocks import sides_of
 from perflab.recordings import Contrast, Run
 from perflab.recordings.responses import at_least_column
 
@@ -21,7 +22,7 @@ def way_out_of_bound(run: Run, contrast: Contrast, trials: pd.DataFrame) -> str:
     A trial has a bound of a time because requests were cut off, which it counts, or because pauses
     of its service could have moved the time.
     """
-    sides = [run.record.selected(side) for side in (contrast.numerator, contrast.denominator)]
+    sides = [run.record.selected(side) for side in sides_of(contrast)[:2]]
     of_sides = trials[trials["treatment"].isin([name for names in sides for name in names])]
     bounds = of_sides.get(at_least_column(contrast.response))
     if bounds is None or not contrast.response.endswith("_ms") or not bounds.notna().any():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from perflab.analysis.blocks import sides_of
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Run
 from perflab.statistics.comparison import Effect
@@ -55,7 +56,7 @@ def unequal(
     refused = trials[~trials["trial_id"].isin(used["trial_id"])]
     of_side = {
         "/".join(levels.values()): refused["treatment"].isin(run.record.selected(levels))
-        for levels in (contrast.numerator, contrast.denominator)
+        for levels in sides_of(contrast)[:2]
     }
     numbers = {name: int(is_of_side.sum()) for name, is_of_side in of_side.items()}
     if len(set(numbers.values())) <= 1:

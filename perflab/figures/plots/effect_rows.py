@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from perflab.analysis.effect_words import interval_words
+from perflab.analysis.effect_words import interval_words, with_unit
 from perflab.figures import theme
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, Line, lines_of
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, text_width_in
@@ -26,6 +26,7 @@ LEAST_IN = 0.62
 BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
 POINT, MEASURED, CLAIMED = PALETTE[7], INK, theme.PUBLISHED
 GAP_IN = 0.09
+SHARE, LEVEL = "share", "level"
 # The axis shows at least this ratio on both sides of 1.
 LEAST = 1.1
 # An interval may reach this share of the other values' range beyond them; few blocks span decades.
@@ -43,8 +44,8 @@ PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * BETWEEN_IN
 class Claim:
     """A row of the table: see :func:`perflab.figures.plots.effects.effect_table`.
 
-    Without an effect ``of_blocks`` is empty. Missing numbers are NaN. A rule's ``limit`` takes the
-    place of no effect in a claim about a share.
+    Without an effect ``of_blocks`` is empty. Missing numbers are NaN. A claim's ``limit`` stands in
+    the place of no effect.
     """
 
     claim: str
@@ -119,7 +120,7 @@ def measured(claim: Claim) -> str:
     bound = bound_of(claim)
     if math.isfinite(bound):
         told = at_most(bound) if math.isfinite(claim.high) else at_least(bound)
-        return f"{told} {claim.unit}".rstrip()
+        return with_unit(told, claim.unit)
     return interval_words(claim.measured, claim.low, claim.high, claim.scale, claim.unit)
 
 
@@ -190,9 +191,10 @@ def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
                   gid="published")  # fmt: skip
         place, rightwards = _share(axes, value), _share(axes, value) < 0.5
     else:
-        rightwards = claim.published.startswith("greater")
+        rightwards = claim.published.startswith(("greater", "more"))
         words = f"{words} \N{RIGHTWARDS ARROW}" if rightwards else f"\N{LEFTWARDS ARROW} {words}"
-        place = _share(axes, 1.0 if claim.scale == "ratio" else 0.0)
+        nothing = 1.0 if claim.scale == "ratio" else 0.0
+        place = _share(axes, claim.limit if math.isfinite(claim.limit) else nothing)
     length, gap = text_width_in(words, SMALL_PT) / PLOT_IN, GAP_IN / PLOT_IN
     left = place + gap if rightwards else place - gap - length
     axes.text(min(max(left, 0.0), 1.0 - length), y, words, size=SMALL_PT, color=INK, va="center",

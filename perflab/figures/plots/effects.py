@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
-from perflab.analysis.effect_words import SHARE, scale_of, unit_of_difference
+from perflab.analysis.effect_words import unit_of
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.findings import published_text
 from perflab.analysis.results import OPEN
@@ -32,9 +32,11 @@ from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import (
     BETWEEN_IN,
     LEAST,
+    LEVEL,
     PAD_IN,
     PLOT_IN,
     PLOT_LEFT_IN,
+    SHARE,
     Claim,
     Row,
     limits,
@@ -46,32 +48,34 @@ from perflab.recordings import Contrast, Run
 
 TITLE = "what every claim comes to, block by block"
 AXIS_IN = 0.5
-COLUMNS = [field.name for field in fields(Claim) if field.name != "limit"]
+COLUMNS = [field.name for field in fields(Claim)]
 # A panel holds rows that share an axis: what is measured, in which unit, and on which scale.
 Kind = tuple[str, str, str]
 WITHOUT: Kind = ("", "", "")
 
 
-def effect_table(_run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return a row per claim: the published and the measured effect, and the verdict.
+def effect_table(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
+    """Return a row per contrast: the published and the measured effect, and the verdict.
 
     A larger effect means more of ``quantity`` (in ``unit``). ``of_blocks`` holds the effects in the
-    compared blocks, in order, and ``left_out`` counts the other blocks.
+    compared blocks, in order, and ``left_out`` counts the other blocks. ``limit`` is there where a
+    claim has one.
     """
-    return pd.DataFrame([effect_row(finding) for finding in findings], columns=COLUMNS)
+    # What a rule of the system judges has a figure of its own.
+    of_contrasts = [finding for finding in findings if finding.contrast in run.record.contrasts]
+    table = pd.DataFrame([*map(effect_row, of_contrasts)], columns=COLUMNS)
+    return table if table["limit"].notna().any() else table.drop(columns="limit")
 
 
 def effect_row(finding: Finding) -> dict[str, object]:
-    """Return the row of a claim, but for its limit."""
+    """Return the row of a claim."""
     contrast, verdict, effect = finding.contrast, finding.verdict, finding.effect
     value = _published_value(contrast)
-    factor, unit = 1.0, ""
-    if scale_of(finding) == "difference":
-        factor, unit = unit_of_difference(finding.response)
+    factor, unit = unit_of(finding)
     return {
         "claim": contrast.claim,
         "name": contrast.name,
-        "scale": scale_of(finding),
+        "scale": contrast.scale,
         "quantity": finding.response.noun or finding.response.title,
         "unit": unit,
         "published": published_text(finding),
@@ -84,6 +88,7 @@ def effect_row(finding: Finding) -> dict[str, object]:
         "verdict": str(verdict),
         "reason": verdict.reason if is_published(contrast) or verdict.result in OPEN else "",
         "absent": finding.absent,
+        "limit": math.nan if contrast.limit is None else factor * contrast.limit,
     }
 
 
@@ -96,7 +101,7 @@ def _of_blocks(finding: Finding) -> list[float]:
 
 def _published_value(contrast: Contrast) -> float | None:
     """Return the published value; None if only a direction is claimed."""
-    if contrast.scale == "difference":
+    if contrast.scale != "ratio":
         return contrast.published_difference
     if contrast.published_ratio is None and contrast.published_direction == "none":
         return 1.0
@@ -150,11 +155,11 @@ def _subtitle(claims: list[Claim]) -> str:
     if not scales:
         return ""
     what = " or ".join(sorted(scales, reverse=True))
-    points = f"the {what} of the two sides named in grey"
-    if SHARE in scales:
-        points = "all treatments are in each. Dashed: the limit of the rule, fixed before the run"
+    named = "what is" if scales & {SHARE, LEVEL} else "the two sides"
+    has_limit = any(math.isfinite(claim.limit) for claim in claims)
+    dashed = " Dashed: the limit of a claim, fixed before the run." * has_limit
     return (
-        f"Every point is one block, the first on top: {points}."
+        f"Every point is one block, the first on top: the {what} of {named} named in grey.{dashed}"
         " At the right: the verdict, and the estimate over all blocks with its 95% interval."
         f" {ARROW}"
     )
@@ -188,10 +193,15 @@ def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -
 def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     scale, quantity, unit = kind
     is_ratio = scale == "ratio"
-    whole = [0.0, 1.0] if scale == SHARE else []
+    whole = [0.0, 100.0] if unit == "%" else []
     on = np.log if is_ratio else np.asarray
-    shown = [[*claim.of_blocks, claim.measured, claim.published_value, *whole] for claim in claims]
-    values = [value for of_claim in shown for value in of_claim]
+    values = [
+        value
+        for claim in claims
+        for value in (
+            *claim.of_blocks, claim.measured, claim.published_value, claim.limit, *whole,
+        )
+    ]  # fmt: skip
     ends = [end for claim in claims for end in (claim.low, claim.high)]
     # A bound has one open end: a ratio of 0, or infinity.
     ends = [end for end in ends if math.isfinite(end) and (end > 0 or not is_ratio)]
@@ -202,9 +212,12 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
         axes.set_xlim(math.exp(low), math.exp(high))
     else:
         axes.set_xlim((low, high) if low < high else (-1.0, 1.0))
+    if unit == "%":
+        axes.xaxis.set_major_formatter(PercentFormatter())
     if scale == SHARE:
-        axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-        words = quantity
+        words = f"share of {quantity}"
+    elif scale == LEVEL:
+        words = f"{quantity}{f', {unit}' if unit not in ('', '%') else ''}"
     else:
         axes.axvline(1.0 if is_ratio else 0.0, color=MUTED, lw=1.0, zorder=1, gid="no effect")
         name = "ratio (log)" if is_ratio else f"difference{f', {unit}' if unit else ''}"
@@ -221,10 +234,11 @@ def _legend_handles(claims: list[Claim]) -> list[Line2D]:
     handles = [
         Line2D([], [], ls="", marker="o", ms=4, mfc=effect_rows.POINT, mec=effect_rows.MEASURED,
                mew=0.4, label="one block"),
-        Line2D([], [], color=MUTED, lw=1.0, ls="--", label="limit of the rule")
-        if any(claim.scale == SHARE for claim in measured)
-        else Line2D([], [], color=MUTED, lw=1.0, label="no effect"),
     ]  # fmt: skip
+    if any(claim.scale not in (SHARE, LEVEL) for claim in measured):
+        handles.append(Line2D([], [], color=MUTED, lw=1.0, label="no effect"))
+    if any(math.isfinite(claim.limit) for claim in measured):
+        handles.append(Line2D([], [], color=MUTED, lw=1.0, ls="--", label="limit of a claim"))
     if any(math.isfinite(claim.low) for claim in measured):
         handles.insert(1, Line2D([], [], color=effect_rows.MEASURED, marker="s", ms=5, lw=2.0,
                                  label="estimate and 95% interval"))  # fmt: skip

@@ -13,8 +13,8 @@ import pandas as pd
 
 from perflab import systems
 from perflab.analysis.effect_words import effect_text
-from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.findings import JointClaim, joined
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.findings import joined
 from perflab.analysis.results import AgainstStudy
 from perflab.errors import PerflabError, RecordingError
 from perflab.parameters import check
@@ -29,7 +29,7 @@ from perflab.recordings import (
 )
 from perflab.reports.ledger.rows import Answered, Row, RowAnswer, mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
-from perflab.reports.rules import claims_by_rule, rules_of
+from perflab.reports.rules import findings_of, rules_of
 from perflab.reports.runs import judged_runs
 from perflab.statistics.in_words import MISSING
 
@@ -175,10 +175,13 @@ class AnsweringRun:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The findings on the contrasts that the experiment still has unchanged."""
-        today = _questions_today(self.run)
-        findings = evaluate(self.run)
-        return [finding for finding in findings if _question(finding.contrast) in today]
+        """The findings by rules, and on the contrasts that the experiment still has unchanged."""
+        today, recorded = _questions_today(self.run), self.run.record.contrasts
+        return [
+            finding
+            for finding in findings_of(self.run)
+            if finding.contrast not in recorded or _question(finding.contrast) in today
+        ]
 
     @property
     def treatments(self) -> set[str]:
@@ -192,13 +195,8 @@ class AnsweringRun:
 
         return {view.name: view for view in views_of(self.run)}
 
-    @cached_property
-    def claims(self) -> Mapping[str, JointClaim]:
-        """The claims that rules of the run's system judge, by name."""
-        return claims_by_rule(self.run)
-
-    def by_contrasts(self, row: Row) -> Entry | None:
-        """Return the entry by the row's contrasts; None where the run has none of them.
+    def judged(self, row: Row) -> Entry | None:
+        """Return the entry by the findings that the row names; None where the run has none of them.
 
         Contrasts of another estimand or load than the row's do not count.
         """
@@ -209,18 +207,11 @@ class AnsweringRun:
         ]
         if not findings:
             return None
-        outcome = str(joined(findings).verdict.result)
+        outcome = str(joined(findings).result)
         whys = [finding.verdict.reason for finding in findings]
         whys += [finding.absent for finding in findings if finding.effect is None]
         why = "; ".join(dict.fromkeys(filter(None, whys)))
         return self._entry(row, findings, outcome, why)
-
-    def by_claim(self, row: Row) -> Entry | None:
-        """Return the entry by the claim that the row names; None where no rule judges it."""
-        claim = self.claims.get(row.answer.claim)
-        if claim is None or any(mismatch(row, finding.contrast) for finding in claim.findings):
-            return None
-        return self._entry(row, claim.findings, str(claim.verdict.result), claim.verdict.reason)
 
     def _entry(self, row: Row, findings: Sequence[Finding], outcome: str, why: str) -> Entry:
         if outcome == NOT_TESTABLE and not any(finding.effect for finding in findings):
@@ -267,6 +258,8 @@ def _answered(
     match kind:
         case Answered.CONTRAST:
             return _by_contrast(row, runs)
+        case Answered.RULE:
+            return _by_rule(row, runs)
         case Answered.VIEW:
             return _by_view(row, runs)
         case Answered.SETTING:
@@ -294,12 +287,20 @@ def _by_contrast(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
     if unfit := next(filter(None, (mismatch(row, contrast) for contrast in planned)), ""):
         raise RecordingError(unfit)
     for run in _by_weight(runs, answer):
-        if entry := run.by_contrasts(row):
+        if entry := run.judged(row):
             return entry
     untestable = [contrast.not_testable for contrast in planned]
     if all(untestable):
         return Entry(row, NOT_TESTABLE, "; ".join(dict.fromkeys(untestable)))
     return Entry(row, UNMEASURED, answer.command)
+
+
+def _by_rule(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
+    answer, system = row.answer, plan_of(row.answer).system
+    if answer.name not in (claim for rule in rules_of(system) for claim in rule.claims):
+        raise RecordingError(f"no rule of system '{system}' judges '{answer.name}'")
+    entries = (run.judged(row) for run in _by_weight(runs, answer))
+    return next(filter(None, entries), None) or Entry(row, UNMEASURED, answer.command)
 
 
 def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
@@ -309,28 +310,22 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
     if answering:
         check_view(answer, system)
     for run in answering:
-        if answer.claim and (entry := run.by_claim(row)):
-            return entry
         # A figure shows what was published only if it has the treatments that are in question.
-        if not answer.claim and answer.view in run.views and planned <= run.treatments:
-            words = f"perflab.draw(run, '{answer.view}')"
+        if answer.name in run.views and planned <= run.treatments:
+            words = f"perflab.draw(run, '{answer.name}')"
             return Entry(row, SHOWN, words, run_id=run.run.run_id)
     return Entry(row, UNMEASURED, answer.command)
 
 
 def check_view(answer: RowAnswer, system: str) -> None:
-    """Raise RecordingError where a system has no such view, or no rule for such a claim.
+    """Raise RecordingError where a system has no such view.
 
     All that draws is imported for it, so it is done only once there is a run to show.
     """
     from perflab.reports.figures import declared_views
 
-    view = declared_views(system).get(answer.view)
-    if view is None:
-        raise RecordingError(f"there is no view '{answer.view}'")
-    judged = {claim for rule in rules_of(system) for claim in rule.claims}
-    if answer.claim and answer.claim not in judged:
-        raise RecordingError(f"no rule of system '{system}' judges '{answer.claim}'")
+    if answer.name not in declared_views(system):
+        raise RecordingError(f"there is no view '{answer.name}'")
 
 
 def _by_setting(row: Row) -> Entry:

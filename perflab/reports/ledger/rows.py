@@ -29,6 +29,7 @@ class Answered(StrEnum):
     """The kind of answer that a published row has."""
 
     CONTRAST = "contrast"
+    RULE = "rule"
     VIEW = "view"
     SETTING = "setting"
     BUILT_IN = "built in"
@@ -40,7 +41,7 @@ class Answered(StrEnum):
 
 
 # Answers of these kinds name an experiment.
-_BY_EXPERIMENT = (Answered.CONTRAST, Answered.VIEW, Answered.SETTING)
+_BY_EXPERIMENT = (Answered.CONTRAST, Answered.RULE, Answered.VIEW, Answered.SETTING)
 _OTHERS = tuple(kind for kind in Answered if kind and kind not in _BY_EXPERIMENT)
 _ANSWER = re.compile(
     rf"(?:({'|'.join(_BY_EXPERIMENT)}) (\S+)((?: [a-z_]+=\S+)*)|({'|'.join(_OTHERS)})): (.+)"
@@ -51,7 +52,8 @@ _ANSWER = re.compile(
 class RowAnswer:
     """A parsed answer.
 
-    ``name`` is the contrast, view, parameter, check, row or reason, as ``kind`` says.
+    ``name`` is the contrast, the claim of a rule, the view, parameter, check, row or reason, as
+    ``kind`` says.
     """
 
     kind: Answered
@@ -65,18 +67,8 @@ class RowAnswer:
         words = [f"-p {name}={value}" for name, value in self.parameters]
         return " ".join(["perflab run", self.experiment, *words])
 
-    @property
-    def view(self) -> str:
-        """The name of the view."""
-        return self.name.partition(" / ")[0]
-
-    @property
-    def claim(self) -> str:
-        """The claim that a rule of the system judges; empty where a view only shows."""
-        return self.name.partition(" / ")[2]
-
     def covers(self, name: str) -> bool:
-        """Return whether the answer means a contrast of this name."""
+        """Return whether the answer means a contrast, or the claim of a rule, of this name."""
         return self._pattern.fullmatch(name) is not None
 
     @cached_property

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.effect_words import published_size
-from perflab.analysis.evaluation import Finding
-from perflab.analysis.results import AgainstStudy
 from perflab.figures import (
     CORE_TIME,
     DATABASE_WAITS,
@@ -26,11 +22,9 @@ from perflab.figures import (
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, Rules
 from perflab.figures.origin import Page
-from perflab.figures.plots.effects import draw_effects, effect_row
 from perflab.figures.theme import INK, PALETTE, Look, appearance
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, published
-from perflab.statistics.comparison import SMALLEST_N
 from perflab.statistics.in_words import counted
 from perflab.systems.inference.experiments.flush_map import (
     DRIVER,
@@ -40,54 +34,9 @@ from perflab.systems.inference.experiments.flush_map import (
     flush_map,
 )
 from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, LoadParameters
-from perflab.systems.inference.time_shares import (
-    Share,
-    has_all_commits,
-    judged_shares,
-    shares,
-)
 
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
 LOAD = ("concurrency", "connection")
-TITLE = "claims 1, 3 and 4 as shares of time"
-
-
-def shares_table(run: Run) -> pd.DataFrame:
-    """Return a row per claim, as of :func:`perflab.figures.plots.effects.effect_table`.
-
-    Its effect is the share of each block; ``limit`` is that of its rule. The published share is
-    missing where the load is not the published one.
-    """
-    findings = judged_shares(run)
-    return pd.DataFrame([_row(share, findings[share.name]) for share in shares()])
-
-
-def _is_seen(finding: Finding) -> bool:
-    """Return whether the interval shows what the verdict says."""
-    if finding.effect is None or finding.verdict.result is AgainstStudy.NOT_TESTABLE:
-        return False
-    blocks = finding.effect.blocks
-    return finding.effect.n >= SMALLEST_N and not (blocks is not None and blocks.has_no_spread)
-
-
-def _row(share: Share, finding: Finding) -> dict[str, object]:
-    verdict = finding.verdict
-    return {
-        **effect_row(finding),
-        "claim": f"{share.name}: {share.claim}",
-        "name": f"{share.what}; the rule: {'above' if share.above else 'below'} {share.limit:.0%}",
-        "quantity": "share of time",
-        "published": published_size(finding),
-        # The interval shows the rest, but not why a claim cannot be judged.
-        "reason": "" if _is_seen(finding) else verdict.reason,
-        "limit": share.limit,
-    }
-
-
-def _draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
-    return draw_effects(table, replace(page, question=TITLE))
-
-
 MAP_TITLE = "where the published ratios would appear"
 # A commit may feel nothing, which a logarithmic axis cannot show.
 LEAST_MS = 0.1
@@ -191,7 +140,6 @@ def _is_published_load(run: Run, row: str) -> bool:
 FLUSH_MAP = View(
     "flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS), of_findings=True
 )
-CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, _draw_shares, suits=has_all_commits)
 LATENCY_RATE = rate_view(
     "latency_rate",
     "response times against the rate of requests",
@@ -202,7 +150,6 @@ VIEWS = (
     EFFECT,
     LATENCY_RATE,
     FLUSH_MAP,
-    CLAIMED_SHARES,
     throughput_view(published_absolutes),
     LATENCY_ECDF,
     time_breakdown_view(published_absolutes),

@@ -11,13 +11,12 @@ otherwise. The rule was fixed before the first measurement.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from dataclasses import replace
 
 from perflab.analysis.evaluation import Finding, with_trials
-from perflab.analysis.findings import JointClaim
 from perflab.analysis.noise import noise_flags
-from perflab.analysis.results import AgainstStudy, Verdict
 from perflab.analysis.rules import Rule
+from perflab.analysis.verdict import judge, without_effect
 from perflab.recordings import Contrast, Response, Run, published_value
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import as_share, counted
@@ -31,6 +30,11 @@ FILES, ENOUGH = "max_files", "enough"
 SHARE = Response(
     name="pairs_beyond_share", title="share of pairs of single runs beyond the published ratio",
     noun="pairs of single runs",
+)  # fmt: skip
+CONTRAST = Contrast(
+    name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
+    scale="level", numerator={}, denominator={}, published_direction="smaller", limit=MOST_BEYOND,
+    source=f"llm_proxy study, {CLAIM}",
 )  # fmt: skip
 
 
@@ -46,39 +50,23 @@ def runs_apart(run: Run) -> Apart:
     return apart([group[USERS].astype(float).tolist() for _, group in limited], new / old)
 
 
-def judged_claims(run: Run) -> Mapping[str, JointClaim]:
-    """Return the verdict on claim 3 by the rule of this module."""
+def judged_claims(run: Run) -> list[Finding]:
+    """Return the finding on claim 3 by the rule of this module."""
     distances = runs_apart(run)
-    verdict = verdict_on(distances)
     interval = (distances.share, distances.low, distances.high, 0.95, distances.n)
     effect = Effect(*interval, p_value=math.nan)
-    contrast = Contrast(
-        name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
-        numerator={}, denominator={}, source=f"llm_proxy study, {CLAIM}",
-    )  # fmt: skip
+    is_known = math.isfinite(distances.share)
+    verdict = judge(effect, CONTRAST) if is_known else without_effect(CONTRAST, "")
     finding = Finding(
-        contrast,
+        CONTRAST,
         SHARE,
-        effect if math.isfinite(distances.share) else None,
-        verdict,
+        effect if is_known else None,
+        replace(verdict, reason=in_words(distances)),
         noise=noise_flags(run),
-        limit=f"at most {as_share(MOST_BEYOND)}",
     )
     treatments = run.record.treatments
     names = [item.name for item in treatments if item.levels.get(FILES, ENOUGH) != ENOUGH]
-    return {CLAIM: JointClaim((with_trials(finding, run, names),), verdict)}
-
-
-def verdict_on(distances: Apart) -> Verdict:
-    """Return the verdict of the rule on the distances of single runs."""
-    words = in_words(distances)
-    if not math.isfinite(distances.share):
-        return Verdict(AgainstStudy.NOT_MEASURED, words)
-    if distances.low > MOST_BEYOND:
-        return Verdict(AgainstStudy.OTHER_WAY, words)
-    if distances.high <= MOST_BEYOND:
-        return Verdict(AgainstStudy.IN_DIRECTION, words, is_shown=True)
-    return Verdict(AgainstStudy.NOT_DECIDED, words)
+    return [with_trials(finding, run, names)]
 
 
 def in_words(compared: Apart) -> str:

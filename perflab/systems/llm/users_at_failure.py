@@ -15,7 +15,7 @@ from perflab.figures.theme import Look, appearance
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
-from perflab.systems.llm.rules import CLAIM, ENOUGH, FILES, has_limits, runs_apart, verdict_on
+from perflab.systems.llm.rules import CLAIM, ENOUGH, FILES, has_limits, judged_claims
 from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
 
 NAMES = {"old": "old: chunks are made anew", "new": "new: passed through", "raw": "raw bytes"}
@@ -63,7 +63,8 @@ def limits_table(run: Run) -> pd.DataFrame:
             "share": 100 * limited["failure_share_broken_off"].astype(float),
         }
     )
-    verdict = verdict_on(runs_apart(run))
+    (finding,) = judged_claims(run)
+    verdict = finding.verdict
     claim = {"what": SAID, "words": f"{CLAIM.capitalize()} {verdict}: {verdict.reason}"}
     beside = pd.DataFrame([*_others(points), claim])
     return pd.concat([points, beside], ignore_index=True).reindex(columns=COLUMNS)

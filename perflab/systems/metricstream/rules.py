@@ -26,19 +26,17 @@ lies below 95%, the other way if it lies above, and, too, if the pair is server-
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from perflab.analysis.evaluation import Finding, with_trials
-from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.results import AgainstStudy, Verdict
 from perflab.analysis.rules import Rule
 from perflab.analysis.starts import effect_of_run
-from perflab.analysis.verdict import Limit, judge
+from perflab.analysis.verdict import against_limit, judge
 from perflab.recordings import Contrast, Response, Run
 from perflab.statistics.comparison import SMALLEST_N, Effect
 from perflab.statistics.in_words import counted
@@ -49,7 +47,6 @@ NOBODY, CLIENT, SERVER, NOT_DECIDED = (
     "target reached", "client-limited", "server-limited", "not decided",
 )  # fmt: skip
 SERVER_CPU = "cpu_share_metricstream"
-LIMIT = Limit(math.log(REACHED), f"{REACHED:.0%} of the lab's rate")
 RATES = Response(
     name="told_achieved_rps", title="rate as told over the rate of the lab's client", better="more"
 )
@@ -153,15 +150,17 @@ def finding_of(run: Run) -> Finding:
         numerator={"rung": MAIN},
         denominator={"rung": OF_THE_LAB[MAIN]},
         published_direction="smaller",
+        limit=REACHED,
         source="metricstream study, claim 4",
     )
     effect, words = effect_in(run, blocks), in_words(blocks)
+    effect = against_limit(effect, contrast) if effect else None
     if word_of(blocks) == SERVER:
         verdict = Verdict(AgainstStudy.OTHER_WAY, words)
     elif effect is None:
         verdict = Verdict(AgainstStudy.NOT_DECIDED, words)
     else:
-        verdict = judge(effect, contrast, limit=LIMIT)
+        verdict = judge(effect, contrast)
         verdict = replace(verdict, reason=f"{verdict.reason}; {words}")
     finding = Finding(
         contrast,
@@ -171,15 +170,14 @@ def finding_of(run: Run) -> Finding:
         blocks=tuple(int(block) for block in known.index),
         left_out=len(blocks) - len(known),
         noise=noise_flags(run),
-        limit=f"smaller than {REACHED:g}",
     )
     sides = (contrast.numerator, contrast.denominator)
     return with_trials(finding, run, [name for side in sides for name in run.record.selected(side)])
 
 
-def judged_claims(run: Run) -> Mapping[str, JointClaim]:
-    """Return claim 4 if a run has the study's main load test and its match."""
-    return {CLAIM: joined([finding_of(run)])} if MAIN in pairs_of(run) else {}
+def judged_claims(run: Run) -> list[Finding]:
+    """Return the finding on claim 4 if a run has the study's main load test and its match."""
+    return [finding_of(run)] if MAIN in pairs_of(run) else []
 
 
 def has_pairs(run: Run) -> bool:

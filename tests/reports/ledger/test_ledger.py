@@ -16,7 +16,7 @@ from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, r
 from perflab.reports.ledger.shown import count_table, headline
 from perflab.sweeps.cells import open_sweep
 from tests.reports.ledger.conftest import Bring, Write
-from tests.support.synthetic import NO_WRITE, ON_AND_OFF, Planted
+from tests.support.synthetic import NO_WRITE, Planted
 from tests.systems.planned import plan_of
 
 EFFECT = "published effects / synchronous_commit off against on / throughput_change"
@@ -98,8 +98,8 @@ def test_a_row_has_a_verdict_which_another_row_of_the_same_is_not_counted_as(wri
     assert same.outcome == "same as another row"
     assert same.why == f"{EFFECT}: as published"
     assert not same.judged
-    # The run's other two contrasts, of a treatment that it lacks, are not measured.
-    assert "Verdicts are on 3 questions." in headline(ledger("inference"))
+    # The run's other five contrasts, of a treatment that it lacks, are not measured.
+    assert "Verdicts are on 6 questions." in headline(ledger("inference"))
 
 
 @pytest.mark.promise
@@ -158,24 +158,24 @@ def test_a_run_without_the_treatments_in_question_does_not_show_them(
     assert (result.outcome, result.why) == ("not measured", "perflab run synchronous_commit")
 
 
-def test_a_claim_that_a_view_judges_has_a_verdict_like_any_other(write: Write) -> None:
+def test_a_claimed_share_has_a_verdict_like_any_other(write: Write) -> None:
     assert entry("claims / claim 1").outcome == "not measured"
-    write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
+    write("measured", treatments=PLANNED)
     result = entry("claims / claim 1")
     assert (result.outcome, result.n, result.run_id, result.judged) == (
         "as published", ("6",), "measured", True,
     )  # fmt: skip
-    assert "it holds in 6 of 6 blocks" in result.why
+    assert "the interval excludes 0.5 (the limit)" in result.why
     assert re.fullmatch(r"6\d\.\d% \[.*\]", result.measured[0])
     assert entry("claims / claim 4").n == ("6", "6")
 
 
 def test_a_claimed_share_of_another_load_gives_a_number_no_verdict(write: Write) -> None:
     number = "published effects / flush in the write / share_of_write"
-    write("other_load", {"concurrency": 20}, treatments=[*ON_AND_OFF, NO_WRITE])
+    write("other_load", {"concurrency": 20}, treatments=PLANNED)
     assert entry(number).outcome == "not measured"
     assert entry("claims / claim 1").outcome == "in the direction published"
-    write("published_load", treatments=[*ON_AND_OFF, NO_WRITE])
+    write("published_load", treatments=PLANNED)
     assert (entry(number).run_id, entry(number).outcome) == ("published_load", "as published")
 
 
@@ -187,8 +187,10 @@ def row(kind: str, measure: str, answer: str = "contrast ladder: a") -> Row:
 
 
 def contrast(**changes: object) -> Contrast:
-    words = {"name": "a", "claim": "b", "response": "all_ping_p90_ms", "numerator": {},
-             "denominator": {}, "published_ratio": 0.8, "source": "study", **changes}  # fmt: skip
+    words = {
+        "name": "a", "claim": "b", "response": "all_ping_p90_ms", "published_ratio": 0.8,
+        "numerator": {"v": "b"}, "denominator": {"v": "a"}, "source": "study", **changes,
+    }  # fmt: skip
     return Contrast.model_validate(words)
 
 
@@ -280,7 +282,7 @@ NOTHING = {
     "contrast synchronous_commit: on against off": "has no contrast 'on against off'",
     "contrast synchronous_commit: off against on": "is not what throughput_rps measures",
     "view synchronous_commit: flushes": "there is no view 'flushes'",
-    "view synchronous_commit: claimed_shares / claim 2": "judges 'claim 2'",
+    "rule synchronous_commit: claim 2": "no rule of system 'inference' judges 'claim 2'",
     "check: Little": "there is no check 'Little'",
     "same as: table / b / rate": "there is no row 'table / b / rate'",
     "not comparable: pongs": "there is no reason 'pongs'",

@@ -34,8 +34,9 @@ FIRST_LOOK, LAST_LOOK = 6, 30
 
 def claim(**published: Any) -> Contrast:
     """Return a contrast of which that was published, or with other changes."""
+    sides = {"numerator": {"v": "b"}, "denominator": {"v": "a"}}
     fields: dict[str, Any] = {"response": "throughput_rps", "source": "simulated", **published}
-    return Contrast(name="c", claim="c", **{"numerator": {}, "denominator": {}, **fields})
+    return Contrast(name="c", claim="c", **{**sides, **fields})
 
 
 def effects(

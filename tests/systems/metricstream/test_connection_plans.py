@@ -198,7 +198,7 @@ def test_evidence_decides_the_word_of_a_pair_and_the_verdict_on_claim_4(
     run = run_of(tmp_path, columns)
     assert pairs_of(run)
     assert [word_of(blocks_of(run, pair)) for pair in OF_THE_LAB] == [word] * 3
-    claim = judged_claims(run)["claim 4"]
+    (claim,) = judged_claims(run)
     assert (str(claim.verdict), word in claim.verdict.reason) == (verdict, True)
 
 

@@ -8,11 +8,13 @@ from typing import Annotated
 from pydantic import Field, PositiveFloat
 
 from perflab.load.workload import OpenLoop, Stage
-from perflab.recordings import Contrast, ContrastPair
+from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     COMMITS,
+    STUDY,
+    TABLE,
     Driver,
     InferenceParameters,
     OneOrMore,
@@ -131,6 +133,65 @@ def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
             interaction=ContrastPair(numerator=OFF, denominator=NONE),
             published_direction="greater",
             source="inference study, claim 3 (the flush is the bottleneck)",
+        ),
+        *_of_time(is_published),
+    ]
+
+
+def _of_time(is_published: bool) -> list[Contrast]:
+    """Return claims 1, 3 and 4 as shares of time; a published one counts at the study's load."""
+    on_rps, off_rps, bare_rps = (published_rps(row) for row in COMMITS.values())
+    with_write_ms, without_ms = (
+        published_value(STUDY, TABLE, COMMITS[level], "mean_latency") for level in ("on", "none")
+    )
+    of_write = (1 / on_rps - 1 / off_rps) / (1 / on_rps - 1 / bare_rps)
+    return [
+        Contrast(
+            name="claim 1",
+            claim="database writes dominate end-to-end latency",
+            response="mean_ms",
+            scale="share",
+            numerator=ON,
+            denominator=NONE,
+            published_difference=1 - without_ms / with_write_ms if is_published else None,
+            published_direction="greater",
+            limit=0.5,
+            source="inference study, claim 1",
+        ),
+        Contrast(
+            name="claim 3",
+            claim="the commit's disk flush is the bottleneck",
+            response="ms_per_answer",
+            scale="share",
+            numerator=ON,
+            denominator=OFF,
+            interaction=ContrastPair(numerator=ON, denominator=NONE),
+            published_difference=of_write if is_published else None,
+            published_direction="greater",
+            limit=0.5,
+            source="inference study, claim 3",
+        ),
+        Contrast(
+            name="claim 4, CPU",
+            claim="the system is not bound by CPU",
+            response="busy_share_of_cores",
+            scale="level",
+            numerator=ON,
+            denominator={},
+            published_direction="smaller",
+            limit=0.8,
+            source="inference study, claim 4",
+        ),
+        Contrast(
+            name="claim 4, I/O",
+            claim="the system is bound by I/O",
+            response="flush_share_of_waiting",
+            scale="level",
+            numerator=ON,
+            denominator={},
+            published_direction="greater",
+            limit=0.5,
+            source="inference study, claim 4",
         ),
     ]
 

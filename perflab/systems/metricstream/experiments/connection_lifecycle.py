@@ -18,7 +18,15 @@ from perflab.load.workload import ClosedLoop, Connections, OpenLoop, Request, St
 from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
-from perflab.systems.metricstream.rungs import OTHERS, STUDY, Rung, Set, chosen, contrasts
+from perflab.systems.metricstream.rungs import (
+    OTHERS,
+    STUDY,
+    Rung,
+    Set,
+    chosen,
+    contrasts,
+    published_rate,
+)
 from perflab.trials.experiment import Experiment, Preset, TrialSeconds
 from perflab.trials.ladders import LadderParameters, treatments_of
 
@@ -86,7 +94,7 @@ class LifeCycleParameters(LadderParameters):
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
         clients = published_value(STUDY, OTHERS, "load test", "clients")
-        rate = published_value(STUDY, OTHERS, "load test", "target_rate")
+        rate = published_rate()
         return {"clients": int(clients), "target_rate": rate, "duration_s": LONG_TRIAL_S}
 
     def offered(self) -> Mapping[str, Rung]:
@@ -257,6 +265,6 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: treatments_of(
         parameters.chosen_rungs, parameters, levels, stack, workload, instruments
     ),
-    contrasts=lambda parameters: contrasts(parameters.chosen_rungs),
+    contrasts=lambda parameters: contrasts(parameters.chosen_rungs, parameters.target_rate),
     warnings=remarks,
 )
