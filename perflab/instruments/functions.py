@@ -8,7 +8,9 @@ from typing import ClassVar
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
+from perflab.host.meters import ProcessTable
 from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
+from perflab.instruments.node_profile import NodeProfile, functions_of, node_process
 from perflab.instruments.py_spy import PySpy, own_functions
 from perflab.recordings import Remark
 from perflab.recordings.columns import FUNCTIONS, described_schema
@@ -19,9 +21,15 @@ RATE_HZ, SPARE_S = 400, 20.0
 class _Functions(Look["Functions"]):
     def __init__(self, settings: Functions, scene: Scene) -> None:
         super().__init__(settings, scene)
-        self._pid = scene.instance(settings.node).pid
-        bound_s = scene.workload.bound_s + SPARE_S
-        self._profiler = PySpy(self._pid, RATE_HZ, bound_s, scene.labels, children=True)
+        service = scene.instance(settings.node)
+        self._pid = service.pid
+        self._node = node_process(service.meter().members(ProcessTable()))
+        self._profiler: PySpy | NodeProfile
+        if self._node:
+            self._pid, self._profiler = self._node.pid, NodeProfile(self._node)
+        else:
+            bound_s = scene.workload.bound_s + SPARE_S
+            self._profiler = PySpy(self._pid, RATE_HZ, bound_s, scene.labels, children=True)
         self._problem = ""
         self._table = pd.DataFrame()
 
@@ -36,8 +44,11 @@ class _Functions(Look["Functions"]):
         if self._problem:
             return
         try:
-            profile = self._profiler.collect()
-            counts = own_functions(profile.text, str(Path(f"/proc/{self._pid}/cwd").readlink()))
+            folder = str(Path(f"/proc/{self._pid}/cwd").readlink())
+            if isinstance(self._profiler, NodeProfile):
+                counts = functions_of(self._profiler.collect(), folder)
+            else:
+                counts = own_functions(self._profiler.collect().text, folder)
             self._table = pd.DataFrame(sorted(counts.items()), columns=["function", "samples"])
         except (ProfilerFailed, OSError) as error:
             self._problem = str(error)
@@ -52,7 +63,8 @@ class _Functions(Look["Functions"]):
 class Functions(OfNode):
     """Fills the table ``functions``: samples by function, as :func:`own_functions` names it.
 
-    A service that cannot be profiled gives a warning.
+    It reads Python (by py-spy) and Node (by its own profiler). A service that cannot be profiled
+    gives a warning.
     """
 
     at_work: ClassVar = _Functions

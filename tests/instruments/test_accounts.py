@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 import time
+from pathlib import Path
 from types import SimpleNamespace
+
+import pytest
 
 from perflab.host.blocked_threads import CALLS, SLEEP, TIMER, BlockedThreads, blocked_in
 from perflab.host.meters import ProcessTreeMeter
 from perflab.instruments.accounts import statement_rows, waits
 from perflab.instruments.functions import Functions
+from perflab.instruments.node_profile import NodeProfile, functions_of, node_process
 from perflab.instruments.py_spy import own_functions
 from tests.support.children import child
 
@@ -66,10 +73,63 @@ def test_a_sample_counts_for_the_innermost_function_of_the_services_own_code() -
     }  # fmt: skip
 
 
+SERVER = """
+const http = require("http");
+function digits(n) { return n < 2 ? 1 : digits(n - 1) + digits(n - 2); }
+http.createServer((_, answer) => answer.end(String(digits(20))))
+  .listen(0, "127.0.0.1", () => console.log("up"));
+setInterval(() => digits(28), 5);
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
+def test_a_node_is_profiled_by_itself_and_listens_to_nobody_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "server.js").write_text(SERVER)
+    started = subprocess.Popen(["node", "server.js"], cwd=tmp_path, stdout=subprocess.PIPE)
+    try:
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"up\n"
+        node = node_process([os.getpid(), started.pid])
+        assert node is not None
+        ports = len(node.net_connections("tcp"))
+        profile = NodeProfile(node)
+        profile.begin()
+        time.sleep(0.5)
+        counts = functions_of(profile.collect(), str(tmp_path))
+        until = time.monotonic() + 5
+        while len(node.net_connections("tcp")) > ports and time.monotonic() < until:
+            time.sleep(0.05)
+        assert len(node.net_connections("tcp")) == ports
+    finally:
+        started.kill()
+        started.wait()
+    assert counts["digits (server.js)"] > 0
+
+
+def node(number: int, name: str, url: str, *children: int) -> dict[str, object]:
+    frame = {"functionName": name, "url": url}
+    return {"id": number, "callFrame": frame, "children": [*children]}
+
+
+def test_a_sample_of_node_counts_for_the_innermost_function_of_the_services_own_code() -> None:
+    nodes = [
+        node(1, "(root)", "", 2, 5, 6),
+        node(2, "view", "file:///srv/x/views.js", 3),
+        node(3, "query", "file:///srv/x/node_modules/pg/client.js", 4),
+        node(4, "emit", "node:events"),
+        node(5, "(idle)", ""),
+        node(6, "(garbage collector)", ""),
+    ]
+    profile = {"nodes": nodes, "samples": [2, 3, 4, 5, 6, 1]}
+    assert functions_of(profile, "/srv/x") == {"view (views.js)": 3, "garbage collector": 1}
+
+
 def test_a_process_that_cannot_be_profiled_gives_a_warning_and_no_error() -> None:
     # No process has this number: the kernel gives smaller ones.
     scene = SimpleNamespace(
-        instance=lambda _: SimpleNamespace(pid=2**22 - 1),
+        instance=lambda _: SimpleNamespace(
+            pid=2**22 - 1, meter=lambda: ProcessTreeMeter(2**22 - 1)
+        ),
         workload=SimpleNamespace(bound_s=1.0), labels={},
     )  # fmt: skip
     look = Functions(node="app").look(scene)

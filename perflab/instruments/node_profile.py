@@ -1,0 +1,162 @@
+"""The functions of a Node service by samples: Node's own profiler, through its inspector.
+
+SIGUSR1 lets a running Node listen for the inspector on loopback; it is closed at the end. Source:
+nodejs.org, Debugging; Chrome DevTools Protocol, Profiler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import aiohttp
+import psutil
+
+from perflab.errors import ProfilerFailed
+from perflab.stacks.backend import HOST
+
+OPEN_WITHIN_S, ANSWER_WITHIN_S, LOOK_EVERY_S = 5.0, 20.0, 0.05
+INTERVAL_US = 1000
+MOST_BYTES = 1 << 28
+CLOSE = "(process.getBuiltinModule || process.mainModule.require)('inspector').close()"
+# What V8 writes for samples without a function.
+NOTHING_RAN, GARBAGE, NATIVE = ("(idle)", "(root)"), "(garbage collector)", "(program)"
+
+
+def node_process(pids: Iterable[int]) -> psutil.Process | None:
+    """Return the Node process that has used most CPU; None where none of them is Node."""
+    found = []
+    for pid in pids:
+        try:
+            if Path(os.readlink(f"/proc/{pid}/exe")).name == "node":  # noqa: PTH115
+                found.append(psutil.Process(pid))
+        except (OSError, psutil.Error):
+            continue
+    return max(found, key=lambda each: sum(each.cpu_times()[:2]), default=None)
+
+
+class NodeProfile:
+    """Node's profiler at work in one process."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self._process = process
+        self._loop = asyncio.new_event_loop()
+        self._numbers = iter(range(1, 1 << 30))
+
+    def begin(self) -> None:
+        """Open the inspector and start to sample; ProfilerFailed where it does not open."""
+        before = self._ports()
+        try:
+            self._process.send_signal(signal.SIGUSR1)
+            until = time.monotonic() + OPEN_WITHIN_S
+            while not (opened := self._ports() - before):
+                if time.monotonic() > until:
+                    raise ProfilerFailed("Node did not open its inspector on SIGUSR1")
+                time.sleep(LOOK_EVERY_S)
+            self._loop.run_until_complete(self._connect(min(opened)))
+            for method, words in (
+                ("Profiler.enable", {}),
+                ("Profiler.setSamplingInterval", {"interval": INTERVAL_US}),
+                ("Profiler.start", {}),
+            ):
+                self._asked(method, words)
+        except (psutil.Error, OSError, aiohttp.ClientError, ValueError, LookupError) as error:
+            self.end()
+            raise ProfilerFailed(f"Node's inspector: {error}") from None
+        except ProfilerFailed:
+            self.end()
+            raise
+
+    def collect(self) -> Mapping[str, Any]:
+        """Return the profile, and close the inspector; ProfilerFailed where Node is gone."""
+        try:
+            profile: Mapping[str, Any] = self._asked("Profiler.stop", {})["profile"]
+            # The inspector ends this connection before it could answer.
+            self._loop.run_until_complete(
+                self._socket.send_json(
+                    {"id": 0, "method": "Runtime.evaluate", "params": {"expression": CLOSE}}
+                )
+            )
+        except (OSError, aiohttp.ClientError, ValueError, LookupError, TypeError) as error:
+            raise ProfilerFailed(f"Node's inspector: {error}") from None
+        finally:
+            self.end()
+        return profile
+
+    def end(self) -> None:
+        """Close the connection, and the inspector with it where Node still answers."""
+        if not self._loop.is_closed():
+            if hasattr(self, "_session"):
+                self._loop.run_until_complete(self._session.close())
+            self._loop.close()
+
+    def _ports(self) -> set[int]:
+        return {
+            each.laddr.port
+            for each in self._process.net_connections("tcp")
+            if each.status == psutil.CONN_LISTEN
+        }
+
+    async def _connect(self, port: int) -> None:
+        self._session = aiohttp.ClientSession(trust_env=False)
+        async with self._session.get(f"http://{HOST}:{port}/json") as answer:
+            url = (await answer.json(content_type=None))[0]["webSocketDebuggerUrl"]
+        self._socket = await self._session.ws_connect(url, max_msg_size=MOST_BYTES)
+
+    def _asked(self, method: str, words: Mapping[str, Any]) -> Any:
+        """Return the result of a method."""
+        number = next(self._numbers)
+
+        async def ask() -> Any:
+            await self._socket.send_json({"id": number, "method": method, "params": words})
+            while True:
+                answer = await self._socket.receive_json(timeout=ANSWER_WITHIN_S)
+                if answer.get("id") == number:
+                    return answer["result"]
+
+        return self._loop.run_until_complete(ask())
+
+
+def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[str]:
+    """Return the samples of a profile by function of the service's own code.
+
+    A sample counts for the innermost function of a file that is neither Node's nor a package's, as
+    :func:`perflab.instruments.py_spy.own_functions` has it; what V8 does without one has its name.
+    """
+    nodes = {node["id"]: node for node in profile["nodes"]}
+    above = {child: node["id"] for node in nodes.values() for child in node.get("children", ())}
+    names: dict[int, str] = {}
+
+    def name_of(number: int) -> str:
+        if number not in names:
+            frame = nodes[number]["callFrame"]
+            own = _own_name(frame, folder)
+            up = above.get(number)
+            names[number] = own or (name_of(up) if up is not None else "module node")
+        return names[number]
+
+    counts: Counter[str] = Counter()
+    for number in profile["samples"]:
+        function = nodes[number]["callFrame"]["functionName"]
+        if function in (GARBAGE, NATIVE):
+            counts["garbage collector" if function == GARBAGE else "module node"] += 1
+        elif function not in NOTHING_RAN:
+            counts[name_of(number)] += 1
+    return counts
+
+
+def _own_name(frame: Mapping[str, Any], folder: str) -> str:
+    """Return ``function (file)`` of the service's own code; nothing for any other."""
+    url = str(frame["url"])
+    if not url.startswith("file://") or "/node_modules/" in url:
+        return ""
+    place = PurePosixPath(url.removeprefix("file://"))
+    inside = place.is_relative_to(folder)
+    file = place.relative_to(folder) if inside else place.name
+    return f"{frame['functionName'] or '(anonymous)'} ({file})"
