@@ -32,7 +32,7 @@ LEAST_EXPLAINED = 0.1
 LEAST_COUNT, LEAST_GROWTH = 0.5, 0.1
 # From this share on a difference comes only under load; a core that is busier is full.
 ONLY_LOADED, FULL = 0.5, 0.85
-MOST_LINES = 3
+MOST_CAUSES = 3
 # Before the kind of a count, whose entry may have a time as well.
 COUNTED = "number of "
 NO_SPREAD = 1e-12
@@ -252,7 +252,7 @@ def _causes(
     ]
     of_times.sort(key=lambda each: (each[0], -up * each[1].explains_ms))
     found = [cause for _, cause in [*of_counts, *of_times]]
-    return [each for each in found if up * each.explains_ms >= least_ms][:MOST_LINES]
+    return [each for each in found if up * each.explains_ms >= least_ms][:MOST_CAUSES]
 
 
 def _of_counts(

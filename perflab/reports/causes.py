@@ -11,27 +11,33 @@ from perflab.statistics.in_words import number
 
 # From this share on, what nothing explains is told.
 MUCH = 0.25
+MOST_LINES = 3
 WHY = "why: "
 
 
 def why_lines(run: Run, new: str, old: str) -> list[str]:
-    """Return why a treatment differs from another in one to four lines; none if not measured."""
+    """Return why a treatment differs from another in one to three lines; none if not measured."""
     causes = causes_of(run, new, old)
     if causes is None:
         return []
+    at_the_end = [*filter(None, [causes.only_loaded])]
+    first, *others = [*_lines(causes, MOST_LINES - len(at_the_end)), *at_the_end]
+    return [f"{WHY}{first}", *(f"{'':{len(WHY)}}{line}" for line in others)]
+
+
+def _lines(causes: Causes, most: int) -> list[str]:
+    """Return the causes, the largest first, and what they leave if that is much."""
+    if not causes.causes:
+        return [_nothing(causes)]
     whole, of_what = _whole(causes)
     lines = [
         f"{cause.text} ({cause.explains_ms:+.3g} of {whole.change:+.3g} {of_what})"
         for cause in causes.causes
     ]
-    if not causes.causes:
-        lines = [_nothing(causes)]
-    elif abs(left := whole.change - sum(each.explains_ms for each in causes.causes)) >= (
-        MUCH * abs(whole.change)
-    ):
+    left = whole.change - sum(each.explains_ms for each in causes.causes)
+    if abs(left) >= MUCH * abs(whole.change):
         lines.append(f"{left:+.3g} of {whole.change:+.3g} {of_what} are in none of these")
-    first, *others = [*lines, *filter(None, [causes.only_loaded])]
-    return [f"{WHY}{first}", *(f"{'':{len(WHY)}}{line}" for line in others)]
+    return lines[:most]
 
 
 def _whole(causes: Causes) -> tuple[Entry, str]:

@@ -1,0 +1,66 @@
+"""The lines under an answer that say why: what they name, what is left, and when nothing is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from perflab.analysis.causes import Cause, Causes, Entry
+from perflab.reports import causes as reported
+
+NOTHING = Entry(0.1, 0.1, 0.0, -0.1, 0.1, 1.0)
+SURE = {"p_value": 0.0, "adjusted": 0.0}
+
+
+def lines(
+    monkeypatch: pytest.MonkeyPatch, response: Entry, *causes: Cause, cpu: Entry = NOTHING,
+    only_loaded: str = "",
+) -> list[str]:  # fmt: skip
+    found = Causes(response, cpu, {}, {}, causes, 0.25, only_loaded)
+    monkeypatch.setattr(reported, "causes_of", lambda *_: found)
+    return reported.why_lines(SimpleNamespace(), "new", "old")  # type: ignore[arg-type]
+
+
+def test_causes_come_with_what_they_explain_and_what_is_left_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slower = Entry(2.0, 6.0, 4.0, 3.8, 4.2, **SURE)
+    assert lines(monkeypatch, slower, Cause("f takes longer", 2.5)) == [
+        "why: f takes longer (+2.5 of +4 ms)",
+        "     +1.5 of +4 ms are in none of these",
+    ]
+
+
+def test_there_are_three_lines_at_most_and_the_load_has_one_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slower = Entry(2.0, 6.0, 4.0, 3.8, 4.2, **SURE)
+    causes = [Cause(name, 0.5) for name in "abc"]
+    told = lines(monkeypatch, slower, *causes, only_loaded="most comes under the load")
+    assert told == ["why: a (+0.5 of +4 ms)", "     b (+0.5 of +4 ms)",
+                    "     most comes under the load"]  # fmt: skip
+
+
+def test_where_nothing_is_certain_the_size_that_would_be_seen_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    same = Entry(2.0, 2.1, 0.1, -0.2, 0.4, 0.4, 0.4)
+    assert lines(monkeypatch, same) == [
+        "why: no difference is certain where requests come one at a time: +0.1 ms [-0.2, 0.4]; an "
+        "entry above 0.250 ms would have been seen"
+    ]
+    slower = Entry(2.0, 6.0, 4.0, 3.8, 4.2, **SURE)
+    assert lines(monkeypatch, slower)[0].startswith("why: nothing stands out in +4 ms [3.8, 4.2];")
+
+
+def test_where_only_cpu_differs_the_unit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = Entry(2.0, 2.1, 0.1, -0.2, 0.4, 0.4, 0.4)
+    more = Entry(1.0, 2.0, 1.0, 0.9, 1.1, **SURE)
+    told = lines(monkeypatch, same, Cause("beat takes longer", 0.9), cpu=more)
+    assert told == ["why: beat takes longer (+0.9 of +1 ms of CPU)"]
+
+
+def test_a_run_without_this_part_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reported, "causes_of", lambda *_: None)
+    assert reported.why_lines(SimpleNamespace(), "new", "old") == []  # type: ignore[arg-type]
