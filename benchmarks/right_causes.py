@@ -23,7 +23,7 @@ import pandas as pd
 
 from benchmarks import bench
 from perflab import api
-from perflab.analysis.causes import causes_of
+from perflab.analysis.accounts.causes import causes_of
 from perflab.reports.causes import why_lines
 from perflab.statistics.two_samples import Rate
 

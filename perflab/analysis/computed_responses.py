@@ -6,8 +6,8 @@ the services used by themselves, where the scheduler's accounts tell that.
 
 ``flush_share_of_waiting``: flush / (flush + core), where backends of the database wait for the
 flush of a commit (``pg_stat_activity``) and threads of services for a core
-(:mod:`perflab.analysis.core_accounts`), in seconds a second. Where others filled the cores, nobody
-knows which waits for a core they caused, so its upper end is 1.
+(:mod:`perflab.analysis.accounts.core_accounts`), in seconds a second. Where others filled the
+cores, nobody knows which waits for a core they caused, so its upper end is 1.
 
 ``ms_per_answer``: the inverse of the throughput.
 """
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.commit_waits import active_counts, waits_for_flush
-from perflab.analysis.core_accounts import service_cores, waiting_services
+from perflab.analysis.accounts.commit_waits import active_counts, waits_for_flush
+from perflab.analysis.accounts.core_accounts import service_cores, waiting_services
 from perflab.recordings import Run
 from perflab.recordings.responses import at_most_column, lower_end_column
 

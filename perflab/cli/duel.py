@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from perflab.reports.duels import Pair
 
 EXPERIMENT = "custom_service"
-OF_WHY = "what makes the difference: the same with --why says"
+OF_WHY = "   (with --why: what makes the difference)"
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
 
 
@@ -254,13 +254,12 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     _print(run, pairs)
     console = make_console()
     folder = named_here(write_report(run, findings, figures_dir() / run.run_id)[0].parent)
-    console.print(Text(f"\nfigures and section: {folder}/"), soft_wrap=True)
+    is_open = not run.record.parameters.get("why") and any(map(differs, pairs))
+    console.print(Text(f"\nfigures and section: {folder}/{OF_WHY * is_open}"), soft_wrap=True)
     # A resumed run has its own parameters, and not those of this command line.
     typed = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
     again = command_of(run.record) if values.get("resume") else typed
     console.print(Text(f"repeat: {again}"), soft_wrap=True)
-    if not run.record.parameters.get("why") and any(map(differs, pairs)):
-        console.print(OF_WHY, soft_wrap=True)
     sys.stdout.flush()
     raise typer.Exit(status)
 

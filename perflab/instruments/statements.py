@@ -9,7 +9,6 @@ from typing import Protocol
 from perflab.credentials import masked
 from perflab.errors import StackError
 from perflab.stacks.backend import HOST, Instance
-from perflab.stacks.settings import Database
 
 # A statement to its number of calls and its time in ms.
 Statements = Mapping[str, tuple[float, float]]
@@ -51,6 +50,9 @@ class PostgresStatements:
     """
 
     def __init__(self, store: Instance) -> None:
+        # Late: only a run with such a store needs psycopg2.
+        from perflab.stacks.settings import Database
+
         name = store.launch.labels.service
         self._database = Database(store.launch.port, store.launch.secret, name, "postgres")
 

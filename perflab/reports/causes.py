@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from perflab.analysis.causes import Causes, Entry, causes_of
+from perflab.analysis.accounts.causes import Causes, Entry, causes_of
 from perflab.recordings import Run
 from perflab.statistics.in_words import number
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.causes import Causes, judged
+from perflab.analysis.accounts.causes import Causes, judged
 
 Account = Mapping[tuple[str, str], tuple[float, float]]
 NOTHING = float("nan")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.analysis.core_accounts import (
+from perflab.analysis.accounts.core_accounts import (
     ALL_SERVICES,
     AVAILABLE,
     ON_CORE,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.commit_waits import NO_WAIT, has_waits, wait_shares
+from perflab.analysis.accounts.commit_waits import NO_WAIT, has_waits, wait_shares
 from perflab.analysis.users_elsewhere import (
     CLIENT,
     CONNECTION,

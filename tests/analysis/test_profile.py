@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.analysis.profiles import (
+from perflab.analysis.accounts.profiles import (
     function_shares,
     profile_check,
     profile_of,

@@ -195,7 +195,7 @@ def test_the_rule_for_differences(published, direction, measured, result: Agains
     ("fields", "words"),
     [
         ({"ratio": 1.6, "direction": "smaller"}, "not 'smaller' than 1"),
-        ({"published_difference": 0.7}, "needs scale 'difference'"),
+        ({"published_difference": 0.7}, "it needs another scale"),
         ({"scale": "difference", "published_ratio": 1.5}, "published_difference"),
         ({"scale": "difference", "published_difference": 0.0}, "no effect"),
     ],

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import perflab
+from perflab.analysis.accounts.profiles import function_shares
 from perflab.analysis.evaluation import evaluate
-from perflab.analysis.profiles import function_shares
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
 from perflab.figures.origin import typical_rows
 from perflab.figures.plots import time_breakdown

@@ -271,7 +271,8 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert "20 of 22 trials count" in done.stdout
     assert "2 do not: " in done.stdout
     assert "so a ratio need not be that of the two values" in " ".join(done.stdout.split())
-    assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
+    offered = "   (with --why: what makes the difference)"
+    assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/{offered}"
     assert lines[-1] == f"repeat: {shlex.join(['perflab', *words])}"
     assert "published" not in done.stdout
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from perflab.analysis.causes import Cause, Causes, Entry
+from perflab.analysis.accounts.causes import Cause, Causes, Entry
 from perflab.reports import causes as reported
 
 NOTHING = Entry(0.1, 0.1, 0.0, -0.1, 0.1, 1.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.core_accounts import (
+from perflab.analysis.accounts.core_accounts import (
     ALL_SERVICES,
     AVAILABLE,
     ON_CORE,

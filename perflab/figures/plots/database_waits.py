@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import pandas as pd
 
-from perflab.analysis.commit_waits import NO_WAIT, has_waits, wait_shares
+from perflab.analysis.accounts.commit_waits import NO_WAIT, has_waits, wait_shares
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Bars, RowChart
 from perflab.figures.origin import Page

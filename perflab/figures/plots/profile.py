@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from perflab.analysis.profiles import function_shares, profiled
+from perflab.analysis.accounts.profiles import function_shares, profiled
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Bars, RowChart
 from perflab.figures.origin import Page

@@ -1,0 +1,1 @@
+"""What requests spend their time on: waits, cores, functions, and what makes sides differ."""
