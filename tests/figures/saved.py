@@ -26,7 +26,7 @@ def check_drawn_from_files(run: Run, names: Sequence[str], folder: Path) -> None
     for view in (view for view in views_of(run) if view.name in names):
         svg, table = save_view(view, run, folder, ["svg"])
         saved = read_csv(table.read_text())
-        (_, again), _ = rendered(replace(view, table=lambda _, saved=saved: saved), run, ["svg"])
+        (_, again), _ = rendered(replace(view, table=lambda *_, saved=saved: saved), run, ["svg"])
         assert again == svg.read_bytes(), view.name
 
 

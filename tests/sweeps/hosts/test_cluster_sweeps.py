@@ -53,7 +53,7 @@ def test_a_lost_workers_cell_is_taken_up_elsewhere_and_its_half_run_is_kept(
     with cluster(tmp_path, [TO_BE_KILLED]) as dask:
         hosts = {name: Host(dask, name) for name in ("first", "second")}
         child = dask.swept.begun(*dask.options)
-        read_until(child, "1/3")
+        read_until(child, "1/8")
         journal = Journal(dask.swept.folder)
         (cell,) = journal.sessions[0].cells
         lost = hosts.pop(journal.cell(cell).attempts[0].begun.host)
@@ -75,7 +75,7 @@ def test_a_lost_workers_cell_is_taken_up_elsewhere_and_its_half_run_is_kept(
         assert finished.record.run_id == whole.run_id != half.run_id
         # The page names the unfinished run and its host.
         page = (dask.swept.folder / "index.html").read_text()
-        assert f"(WorkerLost) on {lost.folder.name} run {half.run_id}" in page
+        assert f"(WorkerLost), on {lost.folder.name}, run {half.run_id}" in page
 
 
 def test_a_host_that_leaves_hands_its_cell_on_and_not_to_one_that_came_later(
@@ -86,7 +86,7 @@ def test_a_host_that_leaves_hands_its_cell_on_and_not_to_one_that_came_later(
         child = dask.swept.begun(*dask.options)
         read_until(child, "2 hosts: one, two")
         late = Host(dask, "late")
-        read_until(child, "1/3")
+        read_until(child, "1/8")
         journal = Journal(dask.swept.folder)
         under_way = [
             (cell, attempt.begun.host)
@@ -128,7 +128,7 @@ def test_only_hosts_that_compare_measure_and_end_their_cells_with_a_sweep_that_g
         odd.worker.wait(timeout=60)
 
         child = dask.swept.begun(*dask.options)
-        read_until(child, "1/3")
+        read_until(child, "1/8")
         child.send_signal(signal.SIGTERM)
         output, _ = child.communicate(timeout=120)
         assert child.returncode == 130, output

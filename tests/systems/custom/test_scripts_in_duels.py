@@ -112,7 +112,8 @@ def test_users_of_a_script_sign_in_and_their_slower_request_is_found(tmp_path: P
     assert run.record.design is not None
     assert not run.record.shares_time
     assert any("users of a script keep state" in line for line in notes(run, [pair]))
-    answers = run.table("answers")
+    # On a busy machine no trial may count.
+    answers = run.table("answers", [*trials["trial_id"]])
     assert set(answers["request"]) == {"list", "create"} | ({"login"} & set(answers["request"]))
     assert unlike(run) == []
 
