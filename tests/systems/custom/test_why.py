@@ -50,10 +50,11 @@ def test_planted_causes_are_in_the_accounts_and_the_comparison_does_not_hold_the
     assert times["wait", "sleep"][1] > 5 > times["wait", "sleep"][0]
     # On a very busy machine py-spy may not come to its samples: CPU is then one entry.
     if ("cpu", "") not in times:
-        old, new = times["function", "serialize (asking_server.py)"]
+        ((old, new),) = (
+            sides for (_, name), sides in times.items() if name.startswith("serialize (")
+        )
         assert new > 2 * old
     first = next(line for line in answer["answers"] if line.startswith("why: "))
-    assert "connections opened a request instead of 0" in first
     assert first in summary.read_text()
     run = Run(next(tmp_path.glob("2*")))
     assert len(run.trials()) == 6
