@@ -34,6 +34,11 @@ TCP = {
     "TcpExt DelayedACKs": "delayed acknowledgements",
     "Tcp RetransSegs": "segments sent again",
 }
+# Fields of /proc/PID/stat after the command: faults of pages, of the process and of its ended
+# children. Source: proc(5).
+FAULTS = (7, 8)
+WRITTEN = "bytes written to disk"
+STARTED = "processes and threads started"
 Row = tuple[str, str, float, float]
 NOTHING = float("nan")
 
@@ -158,13 +163,6 @@ class _Reading:
 def since(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
     """Return how much each number has grown."""
     return {name: max(0, value - before.get(name, 0)) for name, value in after.items()}
-
-
-# Fields of /proc/PID/stat after the command: faults of pages, of the process and of its ended
-# children. Source: proc(5).
-FAULTS = (7, 8)
-WRITTEN = "bytes written to disk"
-STARTED = "processes and threads started"
 
 
 def process_counts(members: Iterable[int]) -> dict[str, int]:

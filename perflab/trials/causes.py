@@ -10,7 +10,7 @@ from typing import Any
 
 from perflab.errors import PerflabError
 from perflab.instruments import Accounts, Functions, Requests
-from perflab.instruments.instrument import Instrument
+from perflab.instruments.instrument import OfNode
 from perflab.load.workload import Arrivals, ClosedLoop, Scripted, Workload
 from perflab.load.workload.workload import StopRules
 from perflab.recordings import Run, RunRecord, RunWriter
@@ -77,10 +77,10 @@ def parts(plan: RunPlan, duration_s: float) -> Iterator[tuple[str, RunPlan]]:
 
 
 def _part(
-    plan: RunPlan, part: str, load: Callable[[Workload], Workload], instrument: type[Instrument]
+    plan: RunPlan, part: str, load: Callable[[Workload], Workload], instrument: type[OfNode]
 ) -> RunPlan:
     def changed(treatment: Treatment) -> Treatment:
-        looks = Requests(), instrument(node=treatment.workload.request.node)  # type: ignore[call-arg]
+        looks = Requests(), instrument(node=treatment.workload.request.node)
         update = {"workload": load(treatment.workload), "instruments": looks, "at_start": None}
         return treatment.model_copy(update=update)
 

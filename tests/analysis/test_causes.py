@@ -167,3 +167,29 @@ def test_a_wait_for_a_core_does_not_come_before_what_works_more() -> None:
     assert [text.split(":")[0].split(" takes")[0] for text in texts] == [
         "the service", "waits for a core",
     ]  # fmt: skip
+
+
+def test_a_loop_and_a_new_connection_are_both_named() -> None:
+    changes = {
+        ("response", ""): (500.0, 12.0), READ: (22.0, 1.1), ("store", "db"): (NOTHING, 5.2),
+        ("count", "connections opened"): (1.0, NOTHING),
+    }  # fmt: skip
+    opened, loop, *_ = compared(changes).causes
+    assert opened.text.startswith("1 connections opened a request")
+    assert opened.explains_ms == pytest.approx(5.0, rel=0.15)
+    assert loop.text.startswith("22 statements a request instead of 2")
+    # 10 ms in all, and the rest of them is on the way.
+    assert loop.explains_ms == pytest.approx(5.0, rel=0.15)
+
+
+@pytest.mark.promise
+def test_a_count_that_explains_little_hides_nothing() -> None:
+    """One more statement costs nothing; what the store does beside it is what is slower."""
+    changes = {
+        ("response", ""): (500.0, 5.0), ALL: (1.0, 0.001), ("store", "db"): (NOTHING, 3.2),
+        ("count", "connections opened"): (0.01, NOTHING), ("wait", "sleep"): (NOTHING, 6.0),
+    }  # fmt: skip
+    # The sleep beside the requests makes what is left negative.
+    texts = [cause.text for cause in compared(changes).causes]
+    assert not [text for text in texts if "statements a request" in text]
+    assert [text for text in texts if text.startswith("db, beside its statements")]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -33,14 +34,13 @@ LEAST_COUNT, LEAST_GROWTH = 0.5, 0.1
 # From this share on a difference comes only under load; a core that is busier is full.
 ONLY_LOADED, FULL = 0.5, 0.85
 MOST_CAUSES = 3
-# Before the kind of a count, whose entry may have a time as well.
-COUNTED = "number of "
 NO_SPREAD = 1e-12
 OPENED = ("count", "connections opened")
 DELAYED = ("count", "delayed acknowledgements")
 RESPONSE, REST, CPU = ("response", ""), ("not explained", ""), ("cpu", "")
 CORE = "a core"
 Key = tuple[str, str]
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,6 @@ class Causes:
     visible_ms: float
     only_loaded: str = ""
 
-    @property
-    def unexplained(self) -> Entry:
-        """Return the entry of what no other explains."""
-        return self.times[REST]
-
 
 def causes_of(run: Run, new: str, old: str) -> Causes | None:
     """Return why the treatment ``new`` differs from ``old``; None where that was not measured."""
@@ -120,22 +115,17 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
     times = _by_function(times, functions)
     if not _has(times, new, old):
         return None
-    of_time = _entries(times, new, old)
-    of_count = _entries(counts, new, old)
+    of_time, of_count = _entries(times, new, old), _entries(counts, new, old)
     response = _tested({RESPONSE: of_time.pop(RESPONSE)})[RESPONSE]
     least_ms = LEAST_SHARE * max(response.old, response.new)
-    worth = {
-        **{key: one for key, one in of_time.items() if max(one.old, one.new) >= least_ms},
-        **{
-            (COUNTED + key[0], key[1]): one
-            for key, one in of_count.items()
-            if abs(one.change) >= LEAST_COUNT
-        },
-    }
-    tested = _tested(worth)
-    of_time = {key: tested.get(key, one) for key, one in of_time.items()}
-    of_count = {key: tested.get((COUNTED + key[0], key[1]), one) for key, one in of_count.items()}
-    widths = [one.high - one.change for key, one in of_time.items() if key in tested]
+    # A statement has a time and a count: both are in the one family.
+    tested = _tested(
+        {("time", key): one for key, one in of_time.items() if max(one.old, one.new) >= least_ms}
+        | {("count", key): one for key, one in of_count.items() if abs(one.change) >= LEAST_COUNT}
+    )
+    of_time = {key: tested.get(("time", key), one) for key, one in of_time.items()}
+    of_count = {key: tested.get(("count", key), one) for key, one in of_count.items()}
+    widths = [one.high - one.change for (kind, _), one in tested.items() if kind == "time"]
     return Causes(
         response,
         cpu,
@@ -146,7 +136,7 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
     )
 
 
-def _tested(family: Mapping[Key, Entry]) -> dict[Key, Entry]:
+def _tested(family: Mapping[Name, Entry]) -> dict[Name, Entry]:
     """Return the entries with their p-values adjusted over all of them."""
     adjusted = holm([one.p_value for one in family.values()])
     return {
@@ -239,53 +229,67 @@ def _causes(
     if not response.differs and not cpu.differs:
         return []
     whole = response if response.differs else cpu
-    of_counts = [*_of_counts(times, counts)] if response.differs else []
-    named = {key for keys, _ in of_counts for key in keys}
-    least_ms = LEAST_EXPLAINED * abs(whole.change)
     up = math.copysign(1.0, whole.change)
+
+    def is_enough(cause: Cause) -> bool:
+        return up * cause.explains_ms >= LEAST_EXPLAINED * abs(whole.change)
+
+    of_counts = [
+        (keys, cause)
+        for keys, cause in (_of_counts(times, counts) if response.differs else ())
+        if is_enough(cause)
+    ]
+    # What a count stands for is not said again.
+    said = {REST}.union(*(keys for keys, _ in of_counts))
     of_times = [
-        (key[1].startswith(CORE), Cause(_in_words(key, one), one.change))
+        (key[0] == "wait" and key[1].startswith(CORE), Cause(_in_words(key, one), one.change))
         for key, one in times.items()
-        if one.differs
-        and key not in named
-        and (key != REST if response.differs else key[0] == "function")
+        if one.differs and key not in said and (response.differs or key[0] == "function")
     ]
     of_times.sort(key=lambda each: (each[0], -up * each[1].explains_ms))
-    found = [cause for _, cause in [*of_counts, *of_times]]
-    return [each for each in found if up * each.explains_ms >= least_ms][:MOST_CAUSES]
+    found = [*(cause for _, cause in of_counts), *(cause for _, cause in of_times)]
+    return list(filter(is_enough, found))[:MOST_CAUSES]
 
 
 def _of_counts(
     times: Mapping[Key, Entry], counts: Mapping[Key, Entry]
 ) -> Iterator[tuple[set[Key], Cause]]:
-    """Yield the causes that are counts, each with the entries of time that it stands for."""
-    of_stores = {key for key in times if key[0] == "store"}
-    shared = {REST, *of_stores}
-    way_ms = sum(times[key].change for key in shared)
+    """Yield the causes that are counts, each with the entries of time that it stands for.
+
+    What nothing explains goes to the first of them; if connections and statements are both more,
+    the stores' other work goes to the connections, and the way to the statements.
+    """
+    ways, of_stores = {REST}, {key for key in times if key[0] == "store"}
+
+    def time_of(keys: set[Key]) -> float:
+        return sum(times[key].change for key in keys)
+
     size = counts.get(RESPONSE)
+    changed = {key for key, one in counts.items() if key[0] == "statement" and one.differs}
     if (delayed := counts.get(DELAYED)) and delayed.differs:
         text = "answers wait for a delayed acknowledgement (40 ms), as if sent in two writes: "
-        yield {REST}, Cause(text + _instead(delayed, "a request"), times[REST].change)
-    elif (opened := counts.get(OPENED)) and opened.differs:
-        yield shared, Cause(_instead(opened, "connections opened a request"), way_ms)
-    elif changed := {key: one for key, one in counts.items() if _is_other_statement(key, one)}:
-        whole = sum(times[key].change for key in changed) + way_ms
-        yield {*shared, *changed}, Cause(_statements(changed, counts), whole)
-    elif size and size.differs and abs(size.change) > LEAST_GROWTH * size.old:
+        yield ways, Cause(text + _instead(delayed, "a request"), time_of(ways))
+        ways = set()
+    if (opened := counts.get(OPENED)) and opened.differs:
+        keys = of_stores if changed else of_stores | ways
+        yield keys, Cause(_instead(opened, "connections opened a request"), time_of(keys))
+        of_stores, ways = set(), ways - keys
+    if changed:
+        keys = changed | of_stores | ways
+        yield keys, Cause(_statements(changed, counts), time_of(keys))
+        ways = set()
+    if ways and size and size.differs and abs(size.change) > LEAST_GROWTH * size.old:
         text = f"answers of {_bytes(size.new)} instead of {_bytes(size.old)}"
-        yield {REST}, Cause(text, times[REST].change)
+        yield ways, Cause(text, time_of(ways))
 
 
-def _is_other_statement(key: Key, entry: Entry) -> bool:
-    return key[0] == "statement" and entry.differs
-
-
-def _statements(changed: Mapping[Key, Entry], counts: Mapping[Key, Entry]) -> str:
+def _statements(changed: set[Key], counts: Mapping[Key, Entry]) -> str:
     """Return ``21 statements a request instead of 2: SELECT ... (+20)``."""
     every = [one for (kind, _), one in counts.items() if kind == "statement"]
     new, old = (sum(getattr(one, side) for one in every) for side in ("new", "old"))
-    (_, name), most = max(changed.items(), key=lambda item: abs(item[1].change))
-    return f"{new:.3g} statements a request instead of {old:.3g}: {name} ({most.change:+.3g})"
+    most = max(changed, key=lambda key: abs(counts[key].change))
+    told = f"{most[1]} ({counts[most].change:+.3g})"
+    return f"{new:.3g} statements a request instead of {old:.3g}: {told}"
 
 
 def _instead(entry: Entry, what: str) -> str:
@@ -305,9 +309,9 @@ def _in_words(key: Key, entry: Entry) -> str:
         "cpu": f"the service takes {sizes.format(' of CPU')}",
         "statement": f"{name} takes {sizes.format('')}",
         "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",
-        "wait": f"waits in {name}: {sizes.format('')}",
+        "wait": f"waits {'for' if name.startswith(CORE) else 'in'} {name}: {sizes.format('')}",
     }
-    return forms[kind].replace("waits in a core", "waits for a core")
+    return forms[kind]
 
 
 def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
@@ -320,10 +324,12 @@ def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
     if not response.p_value <= LEVEL or only_ms / response.change < ONLY_LOADED:
         return ""
     waits = {key: one for key, one in _entries(times, new, old).items() if key[0] == "wait"}
-    key, most = max(waits.items(), key=lambda item: item[1].change * math.copysign(1, only_ms))
-    share = _core_share(loaded.current_trials(), new)
-    if abs(most.change) >= ONLY_LOADED * abs(only_ms):
-        what = key[1] if key[1].startswith(CORE) else f"its turn ({key[1]})"
+    up = math.copysign(1.0, only_ms)
+    longest = max(waits, key=lambda key: up * waits[key].change, default=None)
+    share = _core_share(loaded, new, _entry(times[CPU], new, old).new)
+    if longest and up * waits[longest].change >= ONLY_LOADED * abs(only_ms):
+        name = longest[1]
+        what = name if name.startswith(CORE) else f"their turn ({name})"
     elif share >= FULL:
         what = f"the service itself, which uses {share:.0%} of a core"
     else:
@@ -334,12 +340,8 @@ def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
     )
 
 
-def _core_share(trials: pd.DataFrame, treatment: str) -> float:
-    """Return the largest share of a core that a service of a treatment used."""
-    rows = trials[trials["treatment"] == treatment]
-    shares = [
-        rows[name].mean()
-        for name in rows.columns
-        if name.startswith("cpu_share_") and name not in ("cpu_share_client", "cpu_share_lab")
-    ]
-    return float(np.nanmax(shares)) if shares else math.nan
+def _core_share(loaded: Run, treatment: str, cpu_ms: float) -> float:
+    """Return how much of a core a service used under the load, by its CPU of a request."""
+    trials = loaded.current_trials()
+    rates = trials.loc[trials["treatment"] == treatment, "throughput_rps"]
+    return float(rates.mean()) * cpu_ms / 1e3
