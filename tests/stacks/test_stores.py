@@ -19,6 +19,7 @@ import pytest
 
 from perflab.errors import MachineShort, RunInterrupted, ServiceFailed, StackError
 from perflab.host.placing import placement
+from perflab.instruments.statements import COUNTERS
 from perflab.paths import open_dir, project_root, state_dir
 from perflab.stacks import cleanup
 from perflab.stacks.backend import HOST
@@ -131,11 +132,23 @@ def test_the_version_that_is_told_is_the_servers_own(kind: str) -> None:
 OWN = {"listen_addresses", "port", "shared_preload_libraries", "unix_socket_directories"}
 # What initdb writes into the configuration that every new cluster has.
 INITDB = {
-    "DateStyle", "TimeZone", "autovacuum_worker_slots", "default_text_search_config",
+    "DateStyle",
+    "TimeZone",
+    "autovacuum_worker_slots",
+    "default_text_search_config",
     "dynamic_shared_memory_type",
-    "lc_messages", "lc_monetary", "lc_numeric", "lc_time", "log_timezone", "max_connections",
-    "max_wal_size", "min_wal_size", "shared_buffers",
-}  # fmt: skip
+    "lc_messages",
+    "lc_monetary",
+    "lc_numeric",
+    "lc_time",
+    "log_timezone",
+    "max_connections",
+    "max_wal_size",
+    "min_wal_size",
+    "shared_buffers",
+}
+# What the entrypoint adds to it: statements are counted when the lab asks for it.
+ADDED = {"pg_stat_statements.track"}  # fmt: skip
 
 
 def test_postgresql_has_its_own_defaults_and_has_vacuumed_what_the_setup_wrote() -> None:
@@ -152,9 +165,33 @@ def test_postgresql_has_its_own_defaults_and_has_vacuumed_what_the_setup_wrote()
             assert cursor.fetchone() == (40, 1)
         connection.close()
         assert {name for name, source in sources.items() if source == "command line"} == OWN
-        assert sources.keys() - OWN <= INITDB
+        assert sources.keys() - OWN <= INITDB | ADDED
         assert value_of(residents, "SHOW autovacuum") == "on"
         assert value_of(residents, "SHOW server_encoding") == "UTF8"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.promise
+def test_statements_are_counted_between_begin_and_end_and_cost_nothing_before(kind: str) -> None:
+    with ended(residents_of("process", kind, describe("new"))) as residents:
+        residents.start()
+        counter = COUNTERS[f"store_{kind}"](residents.instance("new", "db"))
+        if kind == "postgres":
+            assert value_of(residents, "SHOW pg_stat_statements.track") == "none"
+        add_rows(residents, 2)
+        counter.prepare()
+        if kind == "postgres":
+            wait_until(lambda: value_of(residents, "SHOW pg_stat_statements.track") == "top")
+        counter.begin()
+        add_rows(residents, 5)
+        statements = counter.end()
+        counter.leave()
+        name = {"postgres": "INSERT INTO items DEFAULT VALUES", "redis": "rpush"}[kind]
+        calls, time_ms = statements[name]
+        assert calls == 5
+        assert time_ms > 0
+        if kind == "postgres":
+            wait_until(lambda: value_of(residents, "SHOW pg_stat_statements.track") == "none")
 
 
 def test_a_version_that_is_not_there_is_refused_with_the_one_that_is() -> None:
