@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts PostgreSQL on 127.0.0.1 with its own defaults, after making an empty database when there is
-# none. Statements are counted only while the lab asks for it. Environment: POSTGRES_BIN, PGDATA, PGPORT, PGUSER, PASSWORD_FILE.
+# none. It counts statements only while the lab asks for it. Environment: POSTGRES_BIN, PGDATA,
+# PGPORT, PGUSER, PASSWORD_FILE.
 set -eu
 umask 077
 
