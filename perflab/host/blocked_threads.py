@@ -17,7 +17,8 @@ from perflab.host.meters import Meter, ProcessTable, Repeated
 from perflab.host.thread_accounts import accounts_of
 
 INTERVAL_S, MEMBERS_EVERY_S = 0.004, 0.1
-SLEEP, FLUSH, FILE_LOCK, TIMER = "sleep", "flush to disk", "lock of a file", "timer"
+SLEEP, FLUSH = "the end of a sleep", "a flush to disk"
+FILE_LOCK, TIMER = "the lock of a file", "a timer"
 # By the number of the call. Source: Linux, the system call tables of both machines.
 CALLS = {
     "x86_64": {35: SLEEP, 230: SLEEP, 74: FLUSH, 75: FLUSH, 162: FLUSH, 73: FILE_LOCK, 232: TIMER,

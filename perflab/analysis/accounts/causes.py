@@ -309,7 +309,7 @@ def _in_words(key: Key, entry: Entry) -> str:
         "cpu": f"the service takes {sizes.format(' of CPU')}",
         "statement": f"{name} takes {sizes.format('')}",
         "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",
-        "wait": f"waits {'for' if name.startswith(CORE) else 'in'} {name}: {sizes.format('')}",
+        "wait": f"waits for {name}: {sizes.format('')}",
     }
     return forms[kind]
 
@@ -328,8 +328,7 @@ def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
     longest = max(waits, key=lambda key: up * waits[key].change, default=None)
     share = _core_share(loaded, new, _entry(times[CPU], new, old).new)
     if longest and up * waits[longest].change >= ONLY_LOADED * abs(only_ms):
-        name = longest[1]
-        what = name if name.startswith(CORE) else f"their turn ({name})"
+        what = longest[1]
     elif share >= FULL:
         what = f"the service itself, which uses {share:.0%} of a core"
     else:
