@@ -187,7 +187,8 @@ def test_a_count_that_explains_little_hides_nothing() -> None:
     """One more statement costs nothing; what the store does beside it is what is slower."""
     changes = {
         ("response", ""): (500.0, 5.0), ALL: (1.0, 0.001), ("store", "db"): (NOTHING, 3.2),
-        ("count", "connections opened"): (0.01, NOTHING), ("wait", "the end of a sleep"): (NOTHING, 6.0),
+        ("count", "connections opened"): (0.01, NOTHING),
+        ("wait", "the end of a sleep"): (NOTHING, 6.0),
     }  # fmt: skip
     # The sleep beside the requests makes what is left negative.
     texts = [cause.text for cause in compared(changes).causes]
