@@ -13,7 +13,9 @@ from perflab.credentials import masked
 
 # What packages that may not be installed belong to.
 EXTRAS = {
-    **dict.fromkeys(("ipykernel", "jupyter_client", "nbformat", "papermill", "yaml"), "lab"),
+    **dict.fromkeys(
+        ("ipykernel", "jupyter_client", "nbformat", "papermill", "prometheus_client", "yaml"), "lab"
+    ),
     **dict.fromkeys(("msgpack", "msgspec", "picows"), "studies"),
 }
 

@@ -20,6 +20,7 @@ from perflab.host.meters import ProcessTable
 from perflab.host.thread_accounts import AccountSampler
 from perflab.instruments.instrument import Load, Look, Observation, OfNode
 from perflab.instruments.kernel import used_ns
+from perflab.instruments.metrics import Total, increments, totals
 from perflab.instruments.statements import COUNTERS, StatementCounter, Statements
 from perflab.recordings import Remark
 from perflab.recordings.columns import ACCOUNTS, described_schema
@@ -62,6 +63,16 @@ class _Accounts(Look["Accounts"]):
             except (KeyError, StackError) as error:
                 text = f"the statements of {name} are not known: {error}"
                 self._unread.append(Remark(code="accounts.statements", text=text))
+        self._totals: list[Mapping[str, Total]] = []
+        self._read_metrics()
+
+    def _read_metrics(self) -> None:
+        if path := self.settings.metrics:
+            try:
+                self._totals.append(totals(self._service.launch.port, path))
+            except StackError as error:
+                text = f"the metrics of '{self.settings.node}' are not known: {error}"
+                self._unread.append(Remark(code="accounts.metrics", text=text))
 
     def begin(self) -> None:
         for counter in self._counters.values():
@@ -82,6 +93,7 @@ class _Accounts(Look["Accounts"]):
     def after(self) -> None:
         for counter in self._counters.values():
             counter.leave()
+        self._read_metrics()
 
     def observe(self, load: Load) -> Observation:
         requests = load.result.requests
@@ -112,6 +124,9 @@ class _Accounts(Look["Accounts"]):
             yield ("wait", kind, NOTHING, share * (span[1] - span[0]) / 1e6 / requests)
         for what, count in since(self._before.counts, self._after.counts).items():
             yield ("count", what, count / requests, NOTHING)
+        if len(self._totals) == 2:
+            for name, grown in increments(*self._totals):
+                yield ("metric", name, grown.number / requests, grown.time_s * 1e3 / requests)
 
 
 class Accounts(OfNode):
@@ -120,14 +135,18 @@ class Accounts(OfNode):
     ``kind`` and ``entry`` name a row; ``count`` and ``time_ms`` are per request. Rows: ``response``
     (the mean time, and the bytes of an answer), ``cpu`` of the service, ``statement`` of each store
     (calls, and time of planning and execution), ``store`` (its other CPU), ``wait`` (for a core,
-    and in calls that sleep, flush, lock a file, or wait for a timer), and ``count`` (of the kernel:
-    connections opened, page faults, bytes written...).
+    and in calls that sleep, flush, lock a file, or wait for a timer), ``count`` (of the kernel:
+    connections opened, page faults, bytes written...), and ``metric`` (what the service tells of
+    itself on the path ``metrics``, if that is given).
 
-    The times are parts of the response time only where requests come one at a time.
+    The times are parts of the response time only where requests come one at a time; those of
+    metrics are none, as they may hold each other, or the response time itself.
     """
 
     at_work: ClassVar = _Accounts
     tables: ClassVar = {"accounts": described_schema(ACCOUNTS)}
+
+    metrics: str = ""
 
 
 def statement_rows(store: str, statements: Statements, requests: int) -> Iterator[Row]:

@@ -2,41 +2,90 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
 from perflab.host.meters import ProcessTable
 from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
-from perflab.instruments.node_profile import NodeProfile, functions_of, node_process
+from perflab.instruments.node_profile import NodeProfile, node_process
+from perflab.instruments.perf_profile import PerfProfile
 from perflab.instruments.py_spy import PySpy, own_functions
 from perflab.recordings import Remark
-from perflab.recordings.columns import FUNCTIONS, described_schema
+from perflab.recordings.columns import CALLS, FUNCTIONS, described_schema
 
 RATE_HZ, SPARE_S = 400, 20.0
+PYTHON, JAVA = "python", "java"
+
+
+class Sampler(Protocol):
+    """A profiler that samples the processes of a service from ``begin`` on."""
+
+    def begin(self) -> None:
+        """Begin to sample; ProfilerFailed where that is not possible."""
+
+    def samples(self) -> tuple[Counter[str], Counter[str]]:
+        """End, and return the samples by function of one's own code, and by call chain."""
+
+
+class _PythonProfile:
+    def __init__(self, pid: int, bound_s: float, labels: Mapping[str, str]) -> None:
+        self._pid = pid
+        self._profiler = PySpy(pid, RATE_HZ, bound_s, labels, children=True)
+
+    def begin(self) -> None:
+        self._profiler.begin()
+
+    def samples(self) -> tuple[Counter[str], Counter[str]]:
+        folder = str(Path(f"/proc/{self._pid}/cwd").readlink())
+        profile = self._profiler.collect()
+        chains = zip(profile.chains["chain"], profile.chains["samples"], strict=True)
+        return own_functions(profile.text, folder), Counter(dict(chains))
+
+
+def sampler_of(
+    pid: int, members: Sequence[int], bound_s: float, labels: Mapping[str, str]
+) -> Sampler:
+    """Return what samples a service of these processes, whose first is ``pid``.
+
+    ProfilerFailed where nothing does.
+    """
+    if node := node_process(members):
+        return NodeProfile(node)
+    programs = {_program(member) for member in members}
+    if JAVA in programs:
+        raise ProfilerFailed("nothing here reads the functions of a JVM")
+    if any(name.startswith(PYTHON) for name in programs):
+        return _PythonProfile(pid, bound_s, labels)
+    return PerfProfile(members, bound_s, labels)
+
+
+def _program(pid: int) -> str:
+    """Return the name of a process's program; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return ""
 
 
 class _Functions(Look["Functions"]):
     def __init__(self, settings: Functions, scene: Scene) -> None:
         super().__init__(settings, scene)
-        service = scene.instance(settings.node)
-        self._pid = service.pid
-        self._node = node_process(service.meter().members(ProcessTable()))
-        self._profiler: PySpy | NodeProfile
-        if self._node:
-            self._pid, self._profiler = self._node.pid, NodeProfile(self._node)
-        else:
-            bound_s = scene.workload.bound_s + SPARE_S
-            self._profiler = PySpy(self._pid, RATE_HZ, bound_s, scene.labels, children=True)
+        self._tables: dict[str, pd.DataFrame] = {}
         self._problem = ""
-        self._table = pd.DataFrame()
 
     def begin(self) -> None:
+        service = self.scene.instance(self.settings.node)
+        members = service.meter().members(ProcessTable())
+        bound_s = self.scene.workload.bound_s + SPARE_S
         # What cannot be profiled has its other accounts all the same.
         try:
-            self._profiler.begin()
+            self._sampler = sampler_of(service.pid, members, bound_s, self.scene.labels)
+            self._sampler.begin()
         except ProfilerFailed as error:
             self._problem = str(error)
 
@@ -44,28 +93,32 @@ class _Functions(Look["Functions"]):
         if self._problem:
             return
         try:
-            folder = str(Path(f"/proc/{self._pid}/cwd").readlink())
-            if isinstance(self._profiler, NodeProfile):
-                counts = functions_of(self._profiler.collect(), folder)
-            else:
-                counts = own_functions(self._profiler.collect().text, folder)
-            self._table = pd.DataFrame(sorted(counts.items()), columns=["function", "samples"])
+            functions, chains = self._sampler.samples()
         except (ProfilerFailed, OSError) as error:
             self._problem = str(error)
+            return
+        self._tables = {
+            "functions": _table("function", functions),
+            "calls": _table("chain", chains),
+        }
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         if self._problem:
             text = f"the functions of '{self.settings.node}' are not known: {self._problem}"
             return Observation(warnings=[Remark(code="functions.unknown", text=text)])
-        return Observation(tables={"functions": self._table})
+        return Observation(tables=self._tables)
+
+
+def _table(name: str, counts: Counter[str]) -> pd.DataFrame:
+    return pd.DataFrame(sorted(counts.items()), columns=[name, "samples"])
 
 
 class Functions(OfNode):
-    """Fills the table ``functions``: samples by function, as :func:`own_functions` names it.
+    """Fills ``functions``, samples by function of the service's own code, and ``calls``.
 
-    It reads Python (by py-spy) and Node (by its own profiler). A service that cannot be profiled
-    gives a warning.
+    It reads Python (by py-spy), Node (by its own profiler) and compiled programs (by perf). A
+    service that cannot be profiled gives a warning.
     """
 
     at_work: ClassVar = _Functions
-    tables: ClassVar = {"functions": described_schema(FUNCTIONS)}
+    tables: ClassVar = {"functions": described_schema(FUNCTIONS), "calls": described_schema(CALLS)}

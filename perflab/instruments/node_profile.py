@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -73,8 +73,21 @@ class NodeProfile:
             self.end()
             raise
 
-    def collect(self) -> Mapping[str, Any]:
-        """Return the profile, and close the inspector; ProfilerFailed where Node is gone."""
+    def samples(self) -> tuple[Counter[str], Counter[str]]:
+        """End, and return the samples by function of one's own code, and by call chain.
+
+        ProfilerFailed where Node is gone.
+        """
+        try:
+            folder = self._process.cwd()
+        except psutil.Error as error:
+            self.end()
+            raise ProfilerFailed(f"Node's inspector: {error}") from None
+        profile = self._profile()
+        return functions_of(profile, folder), call_chains(profile)
+
+    def _profile(self) -> Mapping[str, Any]:
+        """Return the profile, and close the inspector."""
         try:
             profile: Mapping[str, Any] = self._asked("Profiler.stop", {})["profile"]
             # The inspector ends this connection before it could answer.
@@ -123,14 +136,36 @@ class NodeProfile:
         return self._loop.run_until_complete(ask())
 
 
+def call_chains(profile: Mapping[str, Any]) -> Counter[str]:
+    """Return the samples by call chain: functions with their files, the outermost first."""
+    nodes, above = _tree(profile)
+
+    def chain_of(number: int | None) -> Iterator[str]:
+        while number is not None:
+            frame = nodes[number]["callFrame"]
+            if frame["functionName"] not in NOTHING_RAN:
+                name = frame["functionName"] or "(anonymous)"
+                yield f"{name} ({PurePosixPath(frame['url']).name})".replace(";", ":")
+            number = above.get(number)
+
+    chains = (";".join(reversed([*chain_of(number)])) for number in profile["samples"])
+    return Counter(filter(None, chains))
+
+
+def _tree(profile: Mapping[str, Any]) -> tuple[dict[int, Any], dict[int, int]]:
+    """Return the nodes of a profile by number, and the number of the node above each."""
+    nodes = {node["id"]: node for node in profile["nodes"]}
+    above = {child: node["id"] for node in nodes.values() for child in node.get("children", ())}
+    return nodes, above
+
+
 def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[str]:
     """Return the samples of a profile by function of the service's own code.
 
     A sample counts for the innermost function of a file that is neither Node's nor a package's, as
     :func:`perflab.instruments.py_spy.own_functions` has it; what V8 does without one has its name.
     """
-    nodes = {node["id"]: node for node in profile["nodes"]}
-    above = {child: node["id"] for node in nodes.values() for child in node.get("children", ())}
+    nodes, above = _tree(profile)
     names: dict[int, str] = {}
 
     def name_of(number: int) -> str:

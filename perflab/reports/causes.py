@@ -20,7 +20,8 @@ def why_lines(run: Run, new: str, old: str) -> list[str]:
     causes = causes_of(run, new, old)
     if causes is None:
         return []
-    at_the_end = [*filter(None, [causes.only_loaded])]
+    unread = f"not read: {'; '.join(causes.unread)}" if causes.unread else ""
+    at_the_end = [*filter(None, [causes.only_loaded, unread])]
     first, *others = [*_lines(causes, MOST_LINES - len(at_the_end)), *at_the_end]
     return [f"{WHY}{first}", *(f"{'':{len(WHY)}}{line}" for line in others)]
 
@@ -30,13 +31,18 @@ def _lines(causes: Causes, most: int) -> list[str]:
     if not causes.causes:
         return [_nothing(causes)]
     whole, of_what = _whole(causes)
+    of_whole = f"{whole.change:+.3g} {of_what}"
     lines = [
-        f"{cause.text} ({cause.explains_ms:+.3g} of {whole.change:+.3g} {of_what})"
+        cause.text
+        if math.isnan(cause.explains_ms)
+        else f"{cause.text} ({cause.explains_ms:+.3g} of {of_whole})"
         for cause in causes.causes
     ]
-    left = whole.change - sum(each.explains_ms for each in causes.causes)
+    left = whole.change - sum(
+        cause.explains_ms for cause in causes.causes if not math.isnan(cause.explains_ms)
+    )
     if abs(left) >= MUCH * abs(whole.change):
-        lines.append(f"{left:+.3g} of {whole.change:+.3g} {of_what} are in none of these")
+        lines.append(f"{left:+.3g} of {of_whole} are in none of these")
     return lines[:most]
 
 
@@ -63,12 +69,13 @@ def why_data(run: Run, new: str, old: str) -> dict[str, Any] | None:
     causes = causes_of(run, new, old)
     if causes is None:
         return None
-    tables = {"times_ms": causes.times, "counts": causes.counts}
+    tables = {"times_ms": causes.times, "metrics_ms": causes.metrics, "counts": causes.counts}
     return {
         "response_ms": vars(causes.response),
         "cpu_ms": vars(causes.cpu),
         "causes": [vars(cause) for cause in causes.causes],
         "only_loaded": causes.only_loaded,
+        "unread": causes.unread,
         **{
             name: [{"kind": kind, "name": entry, **vars(one)} for (kind, entry), one in of.items()]
             for name, of in tables.items()

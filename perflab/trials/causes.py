@@ -6,6 +6,7 @@ Nothing of it enters the comparison: its trials lie in folders of their own, as 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from perflab.errors import PerflabError
@@ -70,17 +71,18 @@ def _measure(plan: RunPlan, bench: Bench, writer: RunWriter, emit: Callable[[Eve
 
 def parts(plan: RunPlan, duration_s: float) -> Iterator[tuple[str, RunPlan]]:
     """Yield the plan of each part by its name."""
-    yield ALONE, _part(plan, ALONE, lambda load: one_at_a_time(load, duration_s), Accounts)
+    accounts = partial(Accounts, metrics=plan.metrics)
+    yield ALONE, _part(plan, ALONE, lambda load: one_at_a_time(load, duration_s), accounts)
     if not all(_is_one_at_a_time(treatment.workload) for treatment in plan.treatments):
-        yield LOADED, _part(plan, LOADED, lambda load: _shorter(load, duration_s), Accounts)
+        yield LOADED, _part(plan, LOADED, lambda load: _shorter(load, duration_s), accounts)
     yield PROFILED, _part(plan, PROFILED, lambda load: one_at_a_time(load, duration_s), Functions)
 
 
 def _part(
-    plan: RunPlan, part: str, load: Callable[[Workload], Workload], instrument: type[OfNode]
+    plan: RunPlan, part: str, load: Callable[[Workload], Workload], of_node: Callable[..., OfNode]
 ) -> RunPlan:
     def changed(treatment: Treatment) -> Treatment:
-        looks = Requests(), instrument(node=treatment.workload.request.node)
+        looks = Requests(), of_node(node=treatment.workload.request.node)
         update = {"workload": load(treatment.workload), "instruments": looks, "at_start": None}
         return treatment.model_copy(update=update)
 

@@ -317,6 +317,7 @@ class Experiment:
                 design=parameters.block_design,
                 seed=parameters.seed or 0,
                 why=bool(recorded.get("why")),
+                metrics=str(recorded.get("metrics", "")),
                 warnings=(
                     *self.warnings(parameters),
                     *too_few_blocks(contrasts, blocks, parameters.fresh_blocks),

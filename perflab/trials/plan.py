@@ -81,9 +81,9 @@ class RunPlan(FrozenModel):
     of a block share its time, or is settled when services run. With ``until_decided`` the run ends
     as soon as everything is decided, after ``blocks`` at most. With ``finds_warmup`` the warm-up of
     all loads is found when services run. With ``why`` a second part looks for the causes of
-    differences. ``unbroken_ms`` is the mean response time of each
-    treatment in a load before the first block, which no turn of another interrupted; it is not
-    recorded.
+    differences; ``metrics`` is the path on which the services tell what they count.
+    ``unbroken_ms`` is the mean response time of each treatment in a load before the first block,
+    which no turn of another interrupted; it is not recorded.
     """
 
     experiment: str
@@ -105,6 +105,7 @@ class RunPlan(FrozenModel):
     responses: tuple[Response, ...] = COMMON
     steady: Steady = Steady()
     why: bool = False
+    metrics: str = ""
 
     def settled(self, design: Design) -> RunPlan:
         """Return the plan with another design, and with the instruments that can be used in it."""

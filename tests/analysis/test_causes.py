@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -194,3 +195,39 @@ def test_a_count_that_explains_little_hides_nothing() -> None:
     texts = [cause.text for cause in compared(changes).causes]
     assert not [text for text in texts if "statements a request" in text]
     assert [text for text in texts if text.startswith("db, beside its statements")]
+
+
+POOL, ASKED = ("metric", "pool_wait_seconds"), ("metric", "orm_queries_total")
+WHOLE, RENDER = ("metric", "request_seconds"), ("metric", "render_seconds")
+
+
+@pytest.mark.promise
+def test_a_metric_of_the_service_names_what_no_entry_has() -> None:
+    old = {**PLAIN, POOL: (1.0, 0.1), WHOLE: (1.0, 1.9)}
+    changes = {("response", ""): (500.0, 6.0), POOL: (1.0, 4.1), WHOLE: (1.0, 5.9)}
+    # The whole request is no cause of itself.
+    (pool,) = compared(changes, old).causes
+    assert pool.text.startswith("pool_wait_seconds, as the service counts it: 4.")
+    assert pool.explains_ms == pytest.approx(4.0, rel=0.15)
+
+
+def test_a_metric_of_what_an_entry_has_is_not_said_twice() -> None:
+    old = {**PLAIN, RENDER: (1.0, 0.5)}
+    changes = {
+        ("response", ""): (500.0, 3.0), ("cpu", ""): (NOTHING, 1.8), RENDER: (1.0, 1.5),
+    }  # fmt: skip
+    (service,) = compared(changes, old).causes
+    assert service.text.startswith("the service takes 1.8")
+
+
+def test_a_number_of_the_service_stands_beside_the_causes() -> None:
+    old = {**PLAIN, ASKED: (2.0, NOTHING)}
+    changes = {
+        ("response", ""): (500.0, 3.0), ("cpu", ""): (NOTHING, 1.8), ASKED: (21.0, NOTHING),
+    }  # fmt: skip
+    first, number = compared(changes, old).causes
+    assert first.text.startswith("the service takes 1.8")
+    assert number.text == "21 orm_queries_total a request instead of 2"
+    assert math.isnan(number.explains_ms)
+    # Where nothing differs it is no cause.
+    assert compared({ASKED: (21.0, NOTHING)}, old).causes == ()

@@ -16,7 +16,12 @@ from perflab.host.blocked_threads import CALLS, SLEEP, TIMER, BlockedThreads, bl
 from perflab.host.meters import ProcessTreeMeter
 from perflab.instruments.accounts import statement_rows, waits
 from perflab.instruments.functions import Functions
-from perflab.instruments.node_profile import NodeProfile, functions_of, node_process
+from perflab.instruments.node_profile import (
+    NodeProfile,
+    call_chains,
+    functions_of,
+    node_process,
+)
 from perflab.instruments.py_spy import own_functions
 from tests.support.children import child
 
@@ -95,7 +100,7 @@ def test_a_node_is_profiled_by_itself_and_listens_to_nobody_afterwards(tmp_path:
         profile = NodeProfile(node)
         profile.begin()
         time.sleep(0.5)
-        counts = functions_of(profile.collect(), str(tmp_path))
+        counts, chains = profile.samples()
         until = time.monotonic() + 5
         while len(node.net_connections("tcp")) > ports and time.monotonic() < until:
             time.sleep(0.05)
@@ -104,6 +109,7 @@ def test_a_node_is_profiled_by_itself_and_listens_to_nobody_afterwards(tmp_path:
         started.kill()
         started.wait()
     assert counts["digits (server.js)"] > 0
+    assert [chain for chain in chains if chain.endswith("digits (server.js)")]
 
 
 def node(number: int, name: str, url: str, *children: int) -> dict[str, object]:
@@ -122,6 +128,10 @@ def test_a_sample_of_node_counts_for_the_innermost_function_of_the_services_own_
     ]
     profile = {"nodes": nodes, "samples": [2, 3, 4, 5, 6, 1]}
     assert functions_of(profile, "/srv/x") == {"view (views.js)": 3, "garbage collector": 1}
+    assert call_chains(profile) == {
+        "view (views.js)": 1, "view (views.js);query (client.js)": 1,
+        "view (views.js);query (client.js);emit (node:events)": 1, "(garbage collector) ()": 1,
+    }  # fmt: skip
 
 
 def test_a_process_that_cannot_be_profiled_gives_a_warning_and_no_error() -> None:
@@ -136,7 +146,7 @@ def test_a_process_that_cannot_be_profiled_gives_a_warning_and_no_error() -> Non
     look.begin()
     look.end()
     (warning,) = look.observe(SimpleNamespace()).warnings
-    assert warning.text.startswith("the functions of 'app' are not known: py-spy")
+    assert warning.text.startswith("the functions of 'app' are not known: ")
 
 
 def test_statements_are_told_per_request() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -15,9 +16,9 @@ SURE = {"p_value": 0.0, "adjusted": 0.0}
 
 def lines(
     monkeypatch: pytest.MonkeyPatch, response: Entry, *causes: Cause, cpu: Entry = NOTHING,
-    only_loaded: str = "",
+    only_loaded: str = "", unread: tuple[str, ...] = (),
 ) -> list[str]:  # fmt: skip
-    found = Causes(response, cpu, {}, {}, causes, 0.25, only_loaded)
+    found = Causes(response, cpu, {}, {}, {}, causes, 0.25, only_loaded, unread)
     monkeypatch.setattr(reported, "causes_of", lambda *_: found)
     return reported.why_lines(SimpleNamespace(), "new", "old")  # type: ignore[arg-type]
 
@@ -64,3 +65,15 @@ def test_where_only_cpu_differs_the_unit_says_so(monkeypatch: pytest.MonkeyPatch
 def test_a_run_without_this_part_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reported, "causes_of", lambda *_: None)
     assert reported.why_lines(SimpleNamespace(), "new", "old") == []  # type: ignore[arg-type]
+
+
+def test_what_could_not_be_read_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    slower = Entry(2.0, 6.0, 4.0, 3.8, 4.2, **SURE)
+    told = lines(
+        monkeypatch, slower, Cause("f takes longer", 4.0), Cause("asked_total", math.nan),
+        unread=("the functions of 'new' are not known: allow it by a setting",),
+    )  # fmt: skip
+    assert told == [
+        "why: f takes longer (+4 of +4 ms)", "     asked_total",
+        "     not read: the functions of 'new' are not known: allow it by a setting",
+    ]  # fmt: skip

@@ -35,6 +35,11 @@ LEAST_COUNT, LEAST_GROWTH = 0.5, 0.1
 ONLY_LOADED, FULL = 0.5, 0.85
 MOST_CAUSES = 3
 NO_SPREAD = 1e-12
+# A metric of at least this share of the response time, on both sides, is the response time.
+THE_REQUEST = 0.8
+METRIC = "metric"
+# Remarks on what could not be read.
+UNREAD = ("accounts.statements", "accounts.metrics", "functions.unknown")
 OPENED = ("count", "connections opened")
 DELAYED = ("count", "delayed acknowledgements")
 RESPONSE, REST, CPU = ("response", ""), ("not explained", ""), ("cpu", "")
@@ -67,7 +72,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Cause:
-    """What makes a part of a difference, ``explains_ms`` of a request, and the words for it."""
+    """What makes a part of a difference, ``explains_ms`` of a request (NaN: no time is known)."""
 
     text: str
     explains_ms: float
@@ -78,17 +83,20 @@ class Causes:
     """The accounts of a pair, by kind and name, and what they say.
 
     ``times`` add up to the ``response`` time, with an entry of what none of them explains; ``cpu``
-    is the service's, in all functions. ``counts`` are per request. A change of any time above
-    ``visible_ms`` would have been seen. ``only_loaded`` says what comes only under the load.
+    is the service's, in all functions. ``metrics`` are times that the service counts itself, which
+    overlap. ``counts`` are per request. A change of any time above ``visible_ms`` would have been
+    seen. ``only_loaded`` says what comes only under the load, and ``unread`` what is not known.
     """
 
     response: Entry
     cpu: Entry
     times: Mapping[Key, Entry]
+    metrics: Mapping[Key, Entry]
     counts: Mapping[Key, Entry]
     causes: tuple[Cause, ...]
     visible_ms: float
     only_loaded: str = ""
+    unread: tuple[str, ...] = ()
 
 
 def causes_of(run: Run, new: str, old: str) -> Causes | None:
@@ -98,9 +106,22 @@ def causes_of(run: Run, new: str, old: str) -> Causes | None:
     profiled, loaded = part_of(run, PROFILED), part_of(run, LOADED)
     functions = _measured(profiled, "functions") if profiled else pd.DataFrame()
     causes = judged(_measured(alone, "accounts"), functions, new, old)
-    if causes is None or loaded is None:
+    if causes is None:
+        return None
+    unread = [text for part in (alone, profiled) if part for text in _unread(part, new, old)]
+    causes = replace(causes, unread=tuple(dict.fromkeys(unread)))
+    if loaded is None:
         return causes
     return replace(causes, only_loaded=_only_loaded(loaded, new, old, causes.response))
+
+
+def _unread(part: Run, new: str, old: str) -> Iterator[str]:
+    """Yield what an instrument of a part could not read of either side."""
+    trials = part.current_trials()
+    for remarks in trials.loc[trials["treatment"].isin([new, old]), "warnings"]:
+        for remark in remarks:
+            if remark.code in UNREAD:
+                yield remark.text
 
 
 def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) -> Causes | None:
@@ -108,32 +129,46 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
 
     None where a side has no accounts.
     """
-    times, counts = _by_block(accounts)
+    times, metrics, counts = _by_block(accounts)
     if not _has(times, new, old):
         return None
     cpu = _tested(_entries(times[[CPU]], new, old))[CPU]
     times = _by_function(times, functions)
     if not _has(times, new, old):
         return None
-    of_time, of_count = _entries(times, new, old), _entries(counts, new, old)
+    of_time, of_metric, of_count = (_entries(each, new, old) for each in (times, metrics, counts))
     response = _tested({RESPONSE: of_time.pop(RESPONSE)})[RESPONSE]
     least_ms = LEAST_SHARE * max(response.old, response.new)
-    # A statement has a time and a count: both are in the one family.
+    of_metric = {key: one for key, one in of_metric.items() if not _is_response(one, response)}
+    # A statement has a time and a count: all are in the one family.
     tested = _tested(
-        {("time", key): one for key, one in of_time.items() if max(one.old, one.new) >= least_ms}
+        {
+            (table, key): one
+            for table, entries in (("time", of_time), (METRIC, of_metric))
+            for key, one in entries.items()
+            if max(one.old, one.new) >= least_ms
+        }
         | {("count", key): one for key, one in of_count.items() if abs(one.change) >= LEAST_COUNT}
     )
-    of_time = {key: tested.get(("time", key), one) for key, one in of_time.items()}
-    of_count = {key: tested.get(("count", key), one) for key, one in of_count.items()}
-    widths = [one.high - one.change for (kind, _), one in tested.items() if kind == "time"]
+    of_time, of_metric, of_count = (
+        {key: tested.get((table, key), one) for key, one in entries.items()}
+        for table, entries in (("time", of_time), (METRIC, of_metric), ("count", of_count))
+    )
+    widths = [one.high - one.change for (table, _), one in tested.items() if table == "time"]
     return Causes(
         response,
         cpu,
         of_time,
+        of_metric,
         of_count,
-        tuple(_causes(response, cpu, of_time, of_count)),
+        tuple(_causes(response, cpu, of_time, of_metric, of_count)),
         2 * max(widths, default=math.nan),
     )
+
+
+def _is_response(metric: Entry, response: Entry) -> bool:
+    sides = (metric.old, response.old), (metric.new, response.new)
+    return all(of_metric >= THE_REQUEST * whole for of_metric, whole in sides)
 
 
 def _tested(family: Mapping[Name, Entry]) -> dict[Name, Entry]:
@@ -155,19 +190,25 @@ def _measured(part: Run, table: str) -> pd.DataFrame:
     return part.table(table, [*trials.loc[trials["state"] != "failed", "trial_id"]])
 
 
-def _by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return times and counts by treatment and block: a column for each kind and entry."""
-    times, counts = (
-        table.dropna(subset=[values]).pivot_table(
+def _by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return times, those of metrics, and counts by treatment and block.
+
+    There is a column for each kind and entry.
+    """
+    is_metric = table["kind"] == METRIC
+    times, metrics, counts = (
+        rows.dropna(subset=[values]).pivot_table(
             index=["treatment", "block"], columns=["kind", "entry"], values=values,
             aggfunc="sum", fill_value=0.0,
         )
-        for values in ("time_ms", "count")
+        for rows, values in (
+            (table[~is_metric], "time_ms"), (table[is_metric], "time_ms"), (table, "count"),
+        )
     )  # fmt: skip
     if len(times):
         parts = times.drop(columns=[RESPONSE]).sum(axis=1)
         times[REST] = times[RESPONSE] - parts
-    return times, counts
+    return times, metrics, counts
 
 
 def _by_function(times: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -217,14 +258,19 @@ def _p_value(changes: np.ndarray) -> float:
 
 
 def _causes(
-    response: Entry, cpu: Entry, times: Mapping[Key, Entry], counts: Mapping[Key, Entry]
+    response: Entry,
+    cpu: Entry,
+    times: Mapping[Key, Entry],
+    metrics: Mapping[Key, Entry],
+    counts: Mapping[Key, Entry],
 ) -> list[Cause]:
     """Return what explains a difference, if the sides differ: counts, then times by their size.
 
     Where only their CPU differs, functions alone explain it. What is done more often costs time in
     many entries, and what is on its way between processes is in none: where more statements are
     sent, or connections opened, these explain that as well, and what a store does beside its
-    statements. Waits for a core come last: on a busy machine all that works waits longer.
+    statements. Waits for a core come late: on a busy machine all that works waits longer. What is
+    still in no entry may be in a metric of the service's own.
     """
     if not response.differs and not cpu.differs:
         return []
@@ -248,7 +294,15 @@ def _causes(
     ]
     of_times.sort(key=lambda each: (each[0], -up * each[1].explains_ms))
     found = [*(cause for _, cause in of_counts), *(cause for _, cause in of_times)]
-    return list(filter(is_enough, found))[:MOST_CAUSES]
+    rest_ms = 0.0 if any(REST in keys for keys, _ in of_counts) else times[REST].change
+    for key, one in sorted(metrics.items(), key=lambda each: -up * each[1].change)[:1]:
+        if one.differs:
+            found.append(Cause(_in_words(key, one), up * min(up * one.change, up * rest_ms)))
+    numbers = [key for key, one in counts.items() if key[0] == METRIC and one.differs]
+    # The largest in proportion, as their units differ.
+    numbers.sort(key=lambda key: -abs(counts[key].change) / max(counts[key].old, counts[key].new))
+    of_numbers = [Cause(_instead(counts[key], f"{key[1]} a request"), math.nan) for key in numbers]
+    return [*filter(is_enough, found), *of_numbers[:1]][:MOST_CAUSES]
 
 
 def _of_counts(
@@ -310,25 +364,32 @@ def _in_words(key: Key, entry: Entry) -> str:
         "statement": f"{name} takes {sizes.format('')}",
         "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",
         "wait": f"waits for {name}: {sizes.format('')}",
+        METRIC: f"{name}, as the service counts it: {sizes.format('')}",
     }
     return forms[kind]
 
 
 def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
     """Return a sentence where most of a difference comes only under the load of the run."""
-    times, _ = _by_block(_measured(loaded, "accounts"))
+    times, metrics, _ = _by_block(_measured(loaded, "accounts"))
     if not _has(times, new, old):
         return ""
     response = _entry(times[RESPONSE], new, old)
     only_ms = response.change - alone.change
     if not response.p_value <= LEVEL or only_ms / response.change < ONLY_LOADED:
         return ""
-    waits = {key: one for key, one in _entries(times, new, old).items() if key[0] == "wait"}
     up = math.copysign(1.0, only_ms)
-    longest = max(waits, key=lambda key: up * waits[key].change, default=None)
+    waits = {key: one for key, one in _entries(times, new, old).items() if key[0] == "wait"}
+    counted = _entries(metrics, new, old)
+    enough = [
+        (key[1] + told, one)
+        for entries, told in ((waits, ""), (counted, ", as the service counts it"))
+        for key, one in sorted(entries.items(), key=lambda each: -up * each[1].change)
+        if up * one.change >= ONLY_LOADED * abs(only_ms) and not _is_response(one, response)
+    ]
     share = _core_share(loaded, new, _entry(times[CPU], new, old).new)
-    if longest and up * waits[longest].change >= ONLY_LOADED * abs(only_ms):
-        what = longest[1]
+    if enough:
+        what = enough[0][0]
     elif share >= FULL:
         what = f"the service itself, which uses {share:.0%} of a core"
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -141,6 +142,11 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         description="path that answers 200 when a variant is ready; empty: the path of the "
         "requests, with any status below 500",
     )
+    metrics: str = Field(
+        default="",
+        description="path of the service's own metrics in Prometheus's text format, like /metrics; "
+        "with why, what they count in a request is compared as well",
+    )
     start_timeout_s: float = Field(
         default=60.0, gt=0, le=3600, description="seconds within which a variant must be ready"
     )
@@ -225,6 +231,8 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         problems += [*self._of_stores(variants), *self._of_load()]
         if self.why and any(variant.kind == "url" for variant in variants):
             problems.append("why needs services that the lab starts, and url: is none")
+        if self.why and self.metrics and not find_spec("prometheus_client"):
+            problems.append("metrics needs prometheus-client: pip install 'perflab[lab]'")
         backend, backend_problems = self._backend(variants)
         if problems or backend_problems:
             raise ValueError("\n".join([*problems, *backend_problems]))
@@ -298,10 +306,10 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         if "PATH" not in self.variables:
             commands = {"command": self.command, "setup": self.setup}
             problems += of_programs(variants, commands, self.prepare, begins_in(self.folder))
-        if self.health and not self.health.startswith("/"):
-            problems.append(
-                f"health = '{self.health}' is no path; a path begins with /, like /health"
-            )
+        for name in ("health", "metrics"):
+            path = getattr(self, name)
+            if path and not path.startswith("/"):
+                problems.append(f"{name} = '{path}' is no path; a path begins with /, like /{name}")
         return problems
 
     def _of_stores(self, variants: tuple[Variant, ...]) -> list[str]:

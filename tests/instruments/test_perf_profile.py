@@ -1,0 +1,100 @@
+"""Compiled services: the functions in which they work, by perf."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import ProfilerFailed
+from perflab.instruments.functions import sampler_of
+from perflab.instruments.perf_profile import PerfProfile, functions_of
+
+GO = """\
+\t           8b04f runtime.memmove (/srv/shop)
+\t          f3250 encoding/json.(*Encoder).Encode (/srv/shop)
+\t          240cc9 main.list (/srv/shop)
+\t          230ba9 net/http.HandlerFunc.ServeHTTP (/srv/shop)
+
+\tffffffff81000000 do_syscall_64 ([kernel.kallsyms])
+\t          1 shop/internal/store.(*Store).Get (/srv/shop)
+
+\t           1 runtime.gcBgMarkWorker (/srv/shop)
+\t           2 runtime.goexit.abi0 (/srv/shop)
+
+\t           3 encoding/json.Marshal (/srv/shop)
+
+\tffffffff81000000 finish_task_switch ([kernel.kallsyms])
+"""
+RUST = """\
+\t           1 <alloc::vec::Vec<T> as core::clone::Clone>::clone::h0123456789abcdef (/srv/shop)
+\t           2 shop::list::h0123456789abcdef (/srv/shop)
+
+\t           3 malloc (/usr/lib/libc.so.6)
+
+\t           4 [unknown] (/srv/shop)
+"""
+WORKS = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) int digits(int n) { return n < 2 ? 1 : digits(n - 1) + digits(n - 2); }
+int main() {
+  puts("up");
+  fflush(stdout);
+  for (;;) if (digits(20) == 0) abort();
+}
+"""
+HAS_PERF = shutil.which("perf") and shutil.which("cc")
+
+
+@pytest.mark.promise
+def test_a_sample_counts_for_the_innermost_function_that_is_not_of_the_language() -> None:
+    assert functions_of(GO, "/srv/shop", go=True) == {
+        "main.list": 1, "shop/internal/store.(*Store).Get": 1, "package runtime": 1,
+        "package encoding/json": 1, "the kernel": 1,
+    }  # fmt: skip
+    # What a build adds to a name is left out, so that both sides have one.
+    assert functions_of(RUST, "/srv/shop", go=False) == {
+        "shop::list": 1, "library libc.so.6": 1, "the program, whose symbols are stripped,": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not HAS_PERF, reason="there is no perf or no C compiler here")
+def test_a_compiled_program_is_profiled_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "works.c").write_text(WORKS)
+    program = tmp_path / "works"
+    subprocess.run(
+        ["cc", "-O1", "-fno-omit-frame-pointer", "-o", program, tmp_path / "works.c"], check=True
+    )
+    started = subprocess.Popen([program], stdout=subprocess.PIPE)
+    try:
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"up\n"
+        sampler = sampler_of(started.pid, [started.pid], 30.0, {})
+        assert isinstance(sampler, PerfProfile)
+        sampler.begin()
+        time.sleep(1)
+        functions, chains = sampler.samples()
+        assert started.poll() is None
+    finally:
+        started.kill()
+        started.wait()
+    assert functions.most_common(1)[0][0] == "digits"
+    assert [chain for chain in chains if chain.endswith("digits (works);digits (works)")]
+
+
+def test_without_perf_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ProfilerFailed, match="'apt-get install linux-perf'"):
+        PerfProfile([os.getpid()], 1.0, {}).begin()
+
+
+@pytest.mark.skipif(not HAS_PERF, reason="there is no perf here")
+def test_where_perf_refuses_its_words_are_told() -> None:
+    # No process has this number: the kernel gives smaller ones.
+    with pytest.raises(ProfilerFailed, match="perf could not begin: "):
+        PerfProfile([2**22 - 1], 1.0, {}).begin()
