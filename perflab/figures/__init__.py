@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from perflab.figures.canvas import LabFigure
 from perflab.figures.export import provenance, save_view
+from perflab.figures.plots.causes import CAUSES
 from perflab.figures.plots.core_time import CORE_TIME
 from perflab.figures.plots.database_waits import DATABASE_WAITS
 from perflab.figures.plots.effects import EFFECT
@@ -25,10 +26,10 @@ OF_REQUESTS = (
     EFFECT, THROUGHPUT, LATENCY_ECDF, LATENCY_CPU, TIME_BREAKDOWN, CORE_TIME, IN_FLIGHT,
 )  # fmt: skip
 # The views that a run of any system can have, depending on what it holds.
-GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)
+GENERAL_VIEWS = (*OF_REQUESTS, CAUSES, DATABASE_WAITS, FLUSH_COST, PROFILE)
 
 __all__ = [
-    "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
+    "CAUSES", "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
     "LATENCY_CPU", "LATENCY_ECDF", "OF_REQUESTS", "PROFILE", "THROUGHPUT", "TIME_BREAKDOWN",
     "LabFigure", "View", "draw_view", "provenance", "rate_view", "save_view",
     "throughput_view", "time_breakdown_view",

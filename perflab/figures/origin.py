@@ -13,7 +13,7 @@ import pandas as pd
 
 from perflab.analysis.noise import doubt
 from perflab.analysis.typical_values import typical_value
-from perflab.figures.theme import Look, compared_pairs, looks_of
+from perflab.figures.theme import Look, looks_of
 from perflab.recordings import Run
 from perflab.recordings.sharing import shared_parameters, without_paths
 from perflab.statistics.in_words import number
@@ -82,7 +82,7 @@ def page_of(run: Run) -> Page:
         footer=footer(run),
         origin=origin_of(run),
         looks=looks_of(run.record),
-        pairs=tuple(compared_pairs(run.record)),
+        pairs=tuple(run.record.compared_pairs()),
         nothing=without_paths(run.record, _why_nothing(run)),
     )
 

@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.textpath import TextToPath
 
-from perflab.recordings import ContrastPair, RunRecord
+from perflab.recordings import RunRecord
 from perflab.statistics.in_words import visible
 
 INK = "#222222"
@@ -202,40 +202,13 @@ def in_order(table: pd.DataFrame, treatments: Iterable[str]) -> pd.DataFrame:
     return table.iloc[place.argsort(kind="stable")].reset_index(drop=True)
 
 
-def compared_pairs(record: RunRecord) -> list[tuple[str, str]]:
-    """Return every pair of treatments that some claim of the run compares, each pair once.
-
-    If a claim has several treatments a side, the pairs are equal in all other factors.
-    """
-    pairs: dict[frozenset[str], tuple[str, str]] = {}
-    for contrast in record.contrasts:
-        if contrast.not_testable or contrast.scale == "level":
-            continue
-        for sides in filter(None, (contrast, contrast.interaction)):
-            for pair in _matched(record, sides):
-                pairs.setdefault(frozenset(pair), pair)
-    return list(pairs.values())
-
-
-def _matched(record: RunRecord, sides: ContrastPair) -> Iterator[tuple[str, str]]:
-    above, below = (record.selected(levels) for levels in (sides.numerator, sides.denominator))
-    varied = {*sides.numerator, *sides.denominator}
-    rest = {
-        item.name: {factor: level for factor, level in item.levels.items() if factor not in varied}
-        for item in record.treatments
-    }
-    alone = len(above) == len(below) == 1
-    for one in above:
-        yield from ((one, other) for other in below if alone or rest[one] == rest[other])
-
-
 def side_by_side(record: RunRecord) -> list[str]:
     """Return the treatments' names; if possible, one that is compared with it follows each.
 
     Otherwise the order is that of the record.
     """
     partners: dict[str, list[str]] = {item.name: [] for item in record.treatments}
-    for one, other in compared_pairs(record):
+    for one, other in record.compared_pairs():
         partners[one].append(other)
         partners[other].append(one)
     recorded = list(partners)

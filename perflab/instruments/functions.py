@@ -14,7 +14,7 @@ from perflab.host.meters import ProcessTable
 from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
 from perflab.instruments.node_profile import NodeProfile, node_process
 from perflab.instruments.perf_profile import PerfProfile
-from perflab.instruments.py_spy import PySpy, own_functions
+from perflab.instruments.py_spy import PySpy, own_functions, without_waiting
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, FUNCTIONS, described_schema
 
@@ -43,8 +43,9 @@ class _PythonProfile:
     def samples(self) -> tuple[Counter[str], Counter[str]]:
         folder = str(Path(f"/proc/{self._pid}/cwd").readlink())
         profile = self._profiler.collect()
-        chains = zip(profile.chains["chain"], profile.chains["samples"], strict=True)
-        return own_functions(profile.text, folder), Counter(dict(chains))
+        chains = without_waiting(profile.chains)
+        counts = dict(zip(chains["chain"], chains["samples"], strict=True))
+        return own_functions(profile.text, folder), Counter(counts)
 
 
 def sampler_of(

@@ -49,8 +49,8 @@ def totals(port: int, path: str) -> dict[str, Total]:
         return totals_in(answer.text)
     except httpx.HTTPError as error:
         raise StackError(f"{where} is not answered: {cause(error)}") from None
-    except (ValueError, LookupError) as error:
-        raise StackError(f"{where}: no text of Prometheus's format ({error})") from None
+    except (ValueError, LookupError):
+        raise StackError(f"{where} is answered with no text of Prometheus's format") from None
 
 
 def totals_in(text: str) -> dict[str, Total]:

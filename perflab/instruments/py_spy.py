@@ -46,13 +46,17 @@ def call_chains(text: str) -> pd.DataFrame:
     """
     try:
         document = json.loads(text)
-        names = [_name(frame) for frame in document["shared"]["frames"]]
+        # A frame without a file stands for a whole process.
+        names = [
+            _name(frame) if frame.get("file") else "" for frame in document["shared"]["frames"]
+        ]
         counts = Counter(
-            ";".join(names[place] for place in sample)
+            ";".join(filter(None, (names[place] for place in sample)))
             for thread in document["profiles"]
             for sample in thread["samples"]
             if sample
         )
+        counts.pop("", None)
     except (ValueError, LookupError, TypeError) as error:
         raise ProfilerFailed(
             f"the file that py-spy wrote is no speedscope profile: {error!r}"

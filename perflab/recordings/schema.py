@@ -5,7 +5,7 @@ A record may be damaged or edited, so everything in it is checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from perflab.errors import RecordingError
 from perflab.recordings.columns import TURNS, schemas
 from perflab.recordings.design import Design
-from perflab.recordings.published_results import Contrast
+from perflab.recordings.published_results import Contrast, ContrastPair
 from perflab.statistics.interim_analysis import UntilDecided
 
 Side = Literal["client", "server", "unknown"]
@@ -261,6 +261,33 @@ class RunRecord(_Record):
     def selected(self, levels: dict[str, str]) -> list[str]:
         """Return the names of the treatments that have all of ``levels``."""
         return [item.name for item in self.treatments if levels.items() <= item.levels.items()]
+
+    def compared_pairs(self) -> list[tuple[str, str]]:
+        """Return every pair of treatments that some claim compares, numerator first, once.
+
+        If a claim has several treatments a side, the pairs are equal in all other factors.
+        """
+        pairs: dict[frozenset[str], tuple[str, str]] = {}
+        for contrast in self.contrasts:
+            if contrast.not_testable or contrast.scale == "level":
+                continue
+            for sides in filter(None, (contrast, contrast.interaction)):
+                for pair in self._matched(sides):
+                    pairs.setdefault(frozenset(pair), pair)
+        return list(pairs.values())
+
+    def _matched(self, sides: ContrastPair) -> Iterator[tuple[str, str]]:
+        above, below = (self.selected(levels) for levels in (sides.numerator, sides.denominator))
+        varied = {*sides.numerator, *sides.denominator}
+        rest = {
+            item.name: {
+                factor: level for factor, level in item.levels.items() if factor not in varied
+            }
+            for item in self.treatments
+        }
+        alone = len(above) == len(below) == 1
+        for one in above:
+            yield from ((one, other) for other in below if alone or rest[one] == rest[other])
 
 
 def read_record(path: Path) -> RunRecord:

@@ -7,7 +7,7 @@ from typing import Any
 
 from perflab.analysis.accounts.causes import Causes, Entry, causes_of
 from perflab.recordings import Run
-from perflab.statistics.in_words import number
+from perflab.statistics.in_words import number, signed
 
 # From this share on, what nothing explains is told.
 MUCH = 0.25
@@ -31,18 +31,18 @@ def _lines(causes: Causes, most: int) -> list[str]:
     if not causes.causes:
         return [_nothing(causes)]
     whole, of_what = _whole(causes)
-    of_whole = f"{whole.change:+.3g} {of_what}"
+    of_whole = f"{signed(whole.change)} {of_what}"
     lines = [
         cause.text
         if math.isnan(cause.explains_ms)
-        else f"{cause.text} ({cause.explains_ms:+.3g} of {of_whole})"
+        else f"{cause.text} ({signed(cause.explains_ms)} of {of_whole})"
         for cause in causes.causes
     ]
     left = whole.change - sum(
         cause.explains_ms for cause in causes.causes if not math.isnan(cause.explains_ms)
     )
     if abs(left) >= MUCH * abs(whole.change):
-        lines.append(f"{left:+.3g} of {of_whole} are in none of these")
+        lines.append(f"{signed(left)} of {of_whole} are in none of these")
     return lines[:most]
 
 
@@ -55,7 +55,7 @@ def _whole(causes: Causes) -> tuple[Entry, str]:
 
 def _nothing(causes: Causes) -> str:
     one = causes.response
-    change = f"{one.change:+.3g} ms [{one.low:.3g}, {one.high:.3g}]"
+    change = f"{signed(one.change)} ms [{number(one.low)}, {number(one.high)}]"
     found = f"nothing stands out in {change}"
     if not one.differs:
         found = f"no difference is certain where requests come one at a time: {change}"

@@ -8,12 +8,11 @@ from pathlib import Path
 from perflab import systems
 from perflab.analysis.evaluation import Finding
 from perflab.errors import ParameterError
-from perflab.figures import GENERAL_VIEWS, PROFILE, LabFigure, View, draw_view, save_view
-from perflab.figures.export import (
-    write_whole,
-)
+from perflab.figures import CAUSES, GENERAL_VIEWS, PROFILE, LabFigure, View, draw_view, save_view
+from perflab.figures.export import write_whole
 from perflab.parameters import unknown
 from perflab.recordings import Run
+from perflab.recordings.causes import PROFILED, part_of
 from perflab.reports.rules import system_of
 
 
@@ -67,18 +66,24 @@ def save_all(
     """Save the named views of a run (no name: all that suit it), each with its table as CSV.
 
     ``findings`` are those of the run, as for :meth:`View.shown`.
-    Return the paths of SVG, PNG and CSV of each figure, in this order. The figure of a profile also
-    has a file with a line for each call chain and its samples, below the name of its treatment:
-    the "folded" form, which https://www.speedscope.app and flamegraph.pl open.
+    Return the paths of SVG, PNG and CSV of each figure, in this order. A figure that rests on
+    profiles also has a file with a line for each call chain and its samples, below the name of its
+    treatment: the "folded" form, which https://www.speedscope.app and flamegraph.pl open.
     """
     chosen = [view for view in views_of(run) if not names or view.name in names]
-    paths = [path for view in chosen for path in save_view(view, run, directory, findings=findings)]
-    if PROFILE not in chosen:
-        return paths
+    paths: list[Path] = []
+    for view in chosen:
+        paths += save_view(view, run, directory, findings=findings)
+        profiled = {PROFILE: run, CAUSES: part_of(run, PROFILED)}.get(view)
+        if profiled and (lines := _call_chains(profiled)):
+            chains = directory / f"{view.name}.txt"
+            write_whole(chains, lines.encode())
+            paths.append(chains)
+    return paths
+
+
+def _call_chains(run: Run) -> str:
     calls = run.table("calls").groupby(["treatment", "chain"])["samples"].sum().reset_index()
-    lines = [
+    return "".join(
         f"{row['treatment']};{row['chain']} {row['samples']}\n" for row in calls.to_dict("records")
-    ]
-    chains = directory / f"{PROFILE.name}.txt"
-    write_whole(chains, "".join(lines).encode())
-    return [*paths, chains]
+    )

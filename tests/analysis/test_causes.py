@@ -149,7 +149,8 @@ def test_where_only_cpu_differs_functions_explain_it() -> None:
     old = {**PLAIN, ("response", ""): (500.0, 40.0)}
     causes = compared(changes, old, noise=0.05, functions=(before, after))
     assert not causes.response.differs
-    assert [cause.text.split(" takes")[0] for cause in causes.causes] == ["beat (a.py)"]
+    (beat,) = causes.causes
+    assert beat.text.startswith("beat (a.py), which the other side never calls, takes 1.0")
 
 
 def test_one_statement_instead_of_another_is_told_with_its_name() -> None:
@@ -157,6 +158,20 @@ def test_one_statement_instead_of_another_is_told_with_its_name() -> None:
     first = compared(changes).causes[0]
     assert first.text.startswith("2 statements a request instead of 2: db: SELECT a FROM t")
     assert first.explains_ms == pytest.approx(2.0, rel=0.15)
+
+
+@pytest.mark.promise
+def test_on_a_full_machine_a_store_waits_for_a_core_because_of_its_statements() -> None:
+    """Times overlap there, so that what is left is negative."""
+    changes = {
+        ("response", ""): (500.0, 12.0), ("cpu", ""): (NOTHING, 1.8), READ: (22.0, 1.0),
+        ("store", "db"): (NOTHING, 1.7), ("wait", "a core"): (NOTHING, 4.8),
+        ("wait", "a core (db)"): (NOTHING, 4.0),
+    }  # fmt: skip
+    old = {**PLAIN, ("wait", "a core (db)"): (NOTHING, 0.5)}
+    first = compared(changes, old).causes[0]
+    assert first.text.startswith("22 statements a request instead of 2")
+    assert first.explains_ms == pytest.approx(0.9 + 1.5 + 3.5, rel=0.1)
 
 
 def test_a_wait_for_a_core_does_not_come_before_what_works_more() -> None:

@@ -77,7 +77,7 @@ def test_a_path_without_metrics_is_told() -> None:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with pytest.raises(StackError, match="GET /metrics is answered with status 404, not 200"):
             totals(server.server_port, "/metrics")
-        with pytest.raises(StackError, match="GET /page: no text of Prometheus's format"):
+        with pytest.raises(StackError, match="GET /page is answered with no text of"):
             totals(server.server_port, "/page")
         server.shutdown()
     with pytest.raises(StackError, match="GET /metrics is not answered: "):

@@ -282,7 +282,7 @@ def _causes(
 
     of_counts = [
         (keys, cause)
-        for keys, cause in (_of_counts(times, counts) if response.differs else ())
+        for keys, cause in (_of_counts(times, counts, up) if response.differs else ())
         if is_enough(cause)
     ]
     # What a count stands for is not said again.
@@ -306,14 +306,17 @@ def _causes(
 
 
 def _of_counts(
-    times: Mapping[Key, Entry], counts: Mapping[Key, Entry]
+    times: Mapping[Key, Entry], counts: Mapping[Key, Entry], up: float
 ) -> Iterator[tuple[set[Key], Cause]]:
     """Yield the causes that are counts, each with the entries of time that it stands for.
 
     What nothing explains goes to the first of them; if connections and statements are both more,
-    the stores' other work goes to the connections, and the way to the statements.
+    the stores' other work goes to the connections, and the way to the statements. On a full machine
+    times overlap, and what is left may be less than nothing: then it is nobody's. ``up`` is the
+    sign of the whole difference.
     """
-    ways, of_stores = {REST}, {key for key in times if key[0] == "store"}
+    ways = {REST} if up * times[REST].change > 0 else set()
+    of_stores = {key for key in times if key[0] == "store" or key[1].startswith(f"{CORE} (")}
 
     def time_of(keys: set[Key]) -> float:
         return sum(times[key].change for key in keys)
@@ -329,21 +332,33 @@ def _of_counts(
         yield keys, Cause(_instead(opened, "connections opened a request"), time_of(keys))
         of_stores, ways = set(), ways - keys
     if changed:
-        keys = changed | of_stores | ways
-        yield keys, Cause(_statements(changed, counts), time_of(keys))
+        new, old = _statements(counts)
+        # Beside themselves they make in proportion to their number what there was before.
+        more = up * (new / old - 1) if old else math.inf
+        theirs_ms = sum(one.old for key, one in times.items() if key[0] == "statement")
+        beside_ms = sum(
+            up * min(up * times[key].change, max(0.0, more * max(times[key].old, theirs_ms)))
+            for key in of_stores | ways
+        )
+        text = f"{new:.3g} statements a request instead of {old:.3g}: {_most_changed(counts)}"
+        yield changed | of_stores | ways, Cause(text, time_of(changed) + beside_ms)
         ways = set()
-    if ways and size and size.differs and abs(size.change) > LEAST_GROWTH * size.old:
+    if size and size.differs and abs(size.change) > LEAST_GROWTH * size.old:
         text = f"answers of {_bytes(size.new)} instead of {_bytes(size.old)}"
         yield ways, Cause(text, time_of(ways))
 
 
-def _statements(changed: set[Key], counts: Mapping[Key, Entry]) -> str:
-    """Return ``21 statements a request instead of 2: SELECT ... (+20)``."""
+def _statements(counts: Mapping[Key, Entry]) -> tuple[float, float]:
+    """Return how many statements a request of each side has."""
     every = [one for (kind, _), one in counts.items() if kind == "statement"]
-    new, old = (sum(getattr(one, side) for one in every) for side in ("new", "old"))
-    most = max(changed, key=lambda key: abs(counts[key].change))
-    told = f"{most[1]} ({counts[most].change:+.3g})"
-    return f"{new:.3g} statements a request instead of {old:.3g}: {told}"
+    return sum(one.new for one in every), sum(one.old for one in every)
+
+
+def _most_changed(counts: Mapping[Key, Entry]) -> str:
+    """Return the statement whose number changes most, with the change: ``SELECT ... (+20)``."""
+    every = {key[1]: one.change for key, one in counts.items() if key[0] == "statement"}
+    text = max(every, key=lambda name: abs(every[name]))
+    return f"{text} ({every[text]:+.3g})"
 
 
 def _instead(entry: Entry, what: str) -> str:
@@ -354,12 +369,30 @@ def _bytes(count: float) -> str:
     return f"{number(count / 1e3)} kB" if count >= 1e3 else f"{count:.0f} bytes"
 
 
+def entry_name(key: Key) -> str:
+    """Return what an entry of an account is, in words."""
+    kind, name = key
+    return {
+        "function": f"{name}, CPU",
+        "cpu": "the service's CPU",
+        "store": f"{name}, CPU beside its statements",
+        "wait": f"waits for {name}",
+        "response": "the response time",
+        "not explained": "in none of these",
+    }.get(kind, name)
+
+
 def _in_words(key: Key, entry: Entry) -> str:
     """Return ``serialize (views.py) takes 0.21 ms of CPU instead of 0.05``."""
     kind, name = key
     sizes = f"{number(entry.new)} ms{{}} instead of {number(entry.old)}"
+    function = f"{name} takes {sizes.format(' of CPU')}"
+    if not entry.old:
+        function = f"{name}, which the other side never calls, takes {number(entry.new)} ms of CPU"
+    elif not entry.new:
+        function = f"{name} is never called; it took {number(entry.old)} ms of CPU"
     forms = {
-        "function": f"{name} takes {sizes.format(' of CPU')}",
+        "function": function,
         "cpu": f"the service takes {sizes.format(' of CPU')}",
         "statement": f"{name} takes {sizes.format('')}",
         "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",

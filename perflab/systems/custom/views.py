@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from perflab.figures import OF_REQUESTS
+from perflab.figures import CAUSES, OF_REQUESTS
 
-VIEWS = OF_REQUESTS
+VIEWS = (*OF_REQUESTS, CAUSES)
