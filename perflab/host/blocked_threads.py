@@ -38,8 +38,8 @@ class BlockedThreads(Repeated):
     reading. What the kernel does not tell stays empty.
     """
 
-    def __init__(self, meter: Meter) -> None:
-        super().__init__(self._sample, INTERVAL_S)
+    def __init__(self, meter: Meter, interval_s: float = INTERVAL_S) -> None:
+        super().__init__(self._sample, interval_s)
         self._meter = meter
         self._members: list[int] = []
         self._read_members_at = 0.0

@@ -14,7 +14,7 @@ from typing import ClassVar
 import pandas as pd
 
 from perflab.errors import StackError
-from perflab.host.blocked_threads import TIMER, BlockedThreads
+from perflab.host.blocked_threads import FLUSH, INTERVAL_S, TIMER, BlockedThreads
 from perflab.host.kernel_counts import read, tcp_counts
 from perflab.host.meters import ProcessTable
 from perflab.host.thread_accounts import AccountSampler
@@ -26,6 +26,8 @@ from perflab.recordings import Remark
 from perflab.recordings.columns import ACCOUNTS, described_schema
 from perflab.stacks.backend import Instance
 
+# A store may have many processes; each sample looks at all.
+STORES_EVERY_S = 0.02
 # A thread with a smaller share of the service's time on cores waits for other reasons.
 AT_WORK = 0.1
 # A timer that is due later than so many response times is none of the request's.
@@ -51,7 +53,7 @@ class _Accounts(Look["Accounts"]):
             # The same in all variants: each has a store of its own.
             node.rpartition(".")[2]: instance
             for node, instance in self.scene.services.items()
-            if instance.launch.spec.store
+            if instance.launch.spec.store or instance.launch.spec.name in COUNTERS
         }
         self._counters: dict[str, StatementCounter] = {}
         self._unread: list[Remark] = []
@@ -78,15 +80,20 @@ class _Accounts(Look["Accounts"]):
         for counter in self._counters.values():
             counter.begin()
         every = {"": self._service, **self._stores}
-        self._blocked = BlockedThreads(self._service.meter())
+        self._blocked = {
+            name: BlockedThreads(each.meter(), STORES_EVERY_S if name else INTERVAL_S)
+            for name, each in every.items()
+        }
         self._accounts = AccountSampler({name: each.meter() for name, each in every.items()})
         self._before = _Reading(every)
-        self._blocked.start()
+        for blocked in self._blocked.values():
+            blocked.start()
         self._accounts.start()
 
     def end(self) -> None:
         self._accounts.stop()
-        self._blocked.stop()
+        for blocked in self._blocked.values():
+            blocked.stop()
         self._after = _Reading({"": self._service, **self._stores})
         self._statements = {name: counter.end() for name, counter in self._counters.items()}
 
@@ -120,8 +127,12 @@ class _Accounts(Look["Accounts"]):
             yield ("store" if name else "cpu", name, NOTHING, rest_ms / requests)
             delay_ms = used_ns(accounts[accounts["service"] == name], "delay_ns", *span) / 1e6
             yield ("wait", f"a core ({name})" if name else "a core", NOTHING, delay_ms / requests)
-        for kind, share in waits(self._blocked, response_ms).items():
-            yield ("wait", kind, NOTHING, share * (span[1] - span[0]) / 1e6 / requests)
+        for name, blocked in self._blocked.items():
+            for kind, share in waits(blocked, response_ms).items():
+                # Of what a store waits for, only its disk is known to hold a request up.
+                if not name or kind == FLUSH:
+                    entry = f"{kind} ({name})" if name else kind
+                    yield ("wait", entry, NOTHING, share * (span[1] - span[0]) / 1e6 / requests)
         for what, count in since(self._before.counts, self._after.counts).items():
             yield ("count", what, count / requests, NOTHING)
         if len(self._totals) == 2:

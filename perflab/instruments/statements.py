@@ -144,6 +144,7 @@ def asked(port: int, password: str, command: str) -> list[str]:
 
 
 COUNTERS: Mapping[str, Callable[[Instance], StatementCounter]] = {
+    "postgres": PostgresStatements,
     "store_postgres": PostgresStatements,
     "store_redis": RedisCommands,
 }

@@ -26,6 +26,16 @@ def why_lines(run: Run, new: str, old: str) -> list[str]:
     return [f"{WHY}{first}", *(f"{'':{len(WHY)}}{line}" for line in others)]
 
 
+def why_of_pairs(run: Run) -> list[str]:
+    """Return why the treatments of each claim differ, in a line for each pair; none if unknown."""
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    return [
+        f"{labels[new]} against {labels[old]}, {lines[0]}"
+        for new, old in run.record.compared_pairs()
+        if (lines := why_lines(run, new, old))
+    ]
+
+
 def _lines(causes: Causes, most: int) -> list[str]:
     """Return the causes, the largest first, and what they leave if that is much."""
     if not causes.causes:

@@ -30,7 +30,7 @@ NAME_OF_SEVERAL = "report"
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[a-z0-9_]+-[0-9a-f]{6}\b")
 COMMIT = re.compile("@[0-9a-f]{40}")
 # Two runs that differ in these alone ask the same question.
-OF_THE_RUN = ("blocks", "seed", "backend", "from_run", "resume", "wait_s")
+OF_THE_RUN = ("blocks", "why", "seed", "backend", "from_run", "resume", "wait_s")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from perflab.analysis.findings import (
 from perflab.analysis.typical_values import measured_responses, summary_table
 from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
+from perflab.reports.causes import why_of_pairs
 from perflab.reports.cells import count, measured, p_value
 from perflab.reports.duels import are_variants, variant_sentences
 from perflab.statistics.in_words import MISSING, counted, missing, number
@@ -156,4 +157,4 @@ def sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
     """
     if are_variants(run):
         return variant_sentences(run, findings)
-    return [*map(sentence, findings), *filter(None, [not_asked(run)])]
+    return [*map(sentence, findings), *filter(None, [not_asked(run)]), *why_of_pairs(run)]

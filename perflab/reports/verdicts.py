@@ -22,6 +22,7 @@ from perflab.analysis.results import AgainstStudy, Compared
 from perflab.recordings import Run
 from perflab.recordings.display import Shown, escaped, html_list
 from perflab.recordings.tables import NOT_JUDGED
+from perflab.reports.causes import why_of_pairs
 from perflab.reports.cells import cell_text, estimate, is_numeric, p_value
 from perflab.reports.findings import (
     ADJUSTED,
@@ -105,7 +106,8 @@ def shown_answers(run: Run, findings: Sequence[Finding], reasons: str = "") -> S
     table = answer_table(findings)
     known = table.loc[:, ["claim", "here", *(["study"] if table["study"].any() else [])]]
     reasons = reasons or f"perflab show {run.run_id} has the reasons"
-    return Shown(table, known, heading=headline(run, findings), notes=first_said(run, reasons))
+    notes = [*first_said(run, reasons), *why_of_pairs(run)]
+    return Shown(table, known, heading=headline(run, findings), notes=notes)
 
 
 def headline(run: Run, findings: Sequence[Finding]) -> str:

@@ -118,6 +118,9 @@ def _shorter(load: Workload, duration_s: float) -> Workload:
     """Return the load as it is, for a shorter time."""
     arrivals = load.arrivals
     if isinstance(arrivals, ClosedLoop | Scripted):
-        arrivals = arrivals.model_copy(update={"duration_s": duration_s})
+        changed = {"duration_s": duration_s}
+        if isinstance(arrivals, ClosedLoop):
+            changed |= {"requests": 0, "warmup_requests": 0, "keep_up": False}
+        arrivals = arrivals.model_copy(update=changed)
     load = load.model_copy(update={"arrivals": arrivals, "objectives": ()})
     return with_warmup(load, WARMUP_S)

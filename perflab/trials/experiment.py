@@ -169,6 +169,16 @@ class RunParameters(Parameters):
         return named_values(rows, ("parameter", "value", "default"), "Changed parameters")
 
 
+class ExplainedParameters(RunParameters):
+    """Parameters of an experiment that can go on to look for what makes its differences."""
+
+    why: bool = Field(
+        default=False,
+        description="after the comparison, look on the same services for what makes the "
+        "difference: statements, functions, waits and counts of a request; some 20 s a treatment",
+    )
+
+
 class DesignParameters(RunParameters):
     """Parameters of an experiment whose trials can share the time of their block."""
 
@@ -202,7 +212,7 @@ class DesignParameters(RunParameters):
 
 # Parameters that say how often, how long and where something is measured, and not what.
 NO_SETTINGS = {
-    *RunParameters.model_fields, "preset", "sets", "rungs", "requests", "warmup_requests",
+    *ExplainedParameters.model_fields, "preset", "sets", "rungs", "requests", "warmup_requests",
     "start_requests",
 }  # fmt: skip
 

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Starts PostgreSQL on 127.0.0.1, after making its cluster and schema when there is none.
-# Environment: POSTGRES_BIN, PGDATA, PGPORT, DATABASE_PASSWORD_FILE, MAX_CONNECTIONS,
-# SHARED_BUFFERS_MB.
+# Environment: POSTGRES_BIN, PGDATA, PGPORT, DATABASE_PASSWORD_FILE, MAX_CONNECTIONS, PRELOADED.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 umask 077
@@ -23,6 +22,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     : > "$DATABASE_PASSWORD_FILE"
     echo "CREATE DATABASE perflab;" | run_alone postgres
     tr '\n' ' ' < "$here/schema.sql" | run_alone perflab
+    echo "pg_stat_statements.track = none" >> "$making/postgresql.conf"
     if [ -d "$PGDATA" ]; then rmdir "$PGDATA"; fi
     mv "$making" "$PGDATA"
 fi
@@ -30,7 +30,7 @@ fi
 # A checkpoint or autovacuum inside a trial of a second would be noise that hits one treatment and
 # not the other; the lab checkpoints between trials instead. fsync stays on: it is what is measured.
 # Settings that are changed by reload are not given here: the command line would win over them.
-exec "$POSTGRES_BIN/postgres" -D "$PGDATA" \
+exec "$POSTGRES_BIN/postgres" -D "$PGDATA" -c shared_preload_libraries="$PRELOADED" \
     -c listen_addresses=127.0.0.1 -c port="$PGPORT" -c unix_socket_directories= \
     -c max_connections="$MAX_CONNECTIONS" -c shared_buffers=128MB \
     -c fsync=on -c full_page_writes=on -c autovacuum=off -c jit=off \

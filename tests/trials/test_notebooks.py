@@ -79,8 +79,8 @@ SMALL = {
 
 # What stands in a project's perflab.toml, and not in the notebook.
 OF_A_FILE = (
-    "command", "prepare", "setup", "health", "start_timeout_s", "env", "env_file", "needs", "also",
-    "header_file", "secret", "requests", "script",
+    "command", "prepare", "setup", "health", "metrics", "start_timeout_s", "env", "env_file",
+    "needs", "also", "header_file", "secret", "requests", "script",
 )  # fmt: skip
 
 

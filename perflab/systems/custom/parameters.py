@@ -30,7 +30,7 @@ from perflab.systems.custom.named_requests import NamedRequest
 from perflab.systems.custom.programs import problems as of_programs
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
-from perflab.trials.experiment import DesignParameters, RunParameters
+from perflab.trials.experiment import DesignParameters, ExplainedParameters, RunParameters
 from perflab.trials.parameter_file import GATE, merged, read_parameters
 from perflab.trials.warming import LEAST_S
 
@@ -60,7 +60,7 @@ def _has_dockerfile(variant: Variant) -> bool:
     return (Path(variant.place) / "Dockerfile").is_file()
 
 
-class OwnServiceParameters(LoadParameters, DesignParameters):
+class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters):
     """Parameters of a comparison of a user's variants with the first of them.
 
     Revisions are recorded as commits and places as absolute paths, so that a run can be finished
@@ -173,12 +173,6 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     )
     timeout_s: float = Field(
         default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
-    )
-
-    why: bool = Field(
-        default=False,
-        description="after the comparison, look on the same services for what makes the "
-        "difference: statements, functions, waits and counts of a request; some 40 s",
     )
 
     @model_validator(mode="before")

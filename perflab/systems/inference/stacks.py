@@ -13,7 +13,13 @@ from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
 from perflab.stacks.spec import load_service
-from perflab.trials.experiment import PresetParameters, ReadyStack, Requests, WarmupRequests
+from perflab.trials.experiment import (
+    ExplainedParameters,
+    PresetParameters,
+    ReadyStack,
+    Requests,
+    WarmupRequests,
+)
 from perflab.trials.plan import Treatment
 
 STUDY, TABLE = "inference", "results table"
@@ -82,7 +88,7 @@ def published_rps(scenario: str) -> float:
     return published_value(STUDY, TABLE, scenario, "throughput")
 
 
-class LoadParameters(PresetParameters):
+class LoadParameters(ExplainedParameters, PresetParameters):
     """Load and pool, the parameters of every experiment on the inference service."""
 
     requests: Requests = 1000
@@ -180,6 +186,7 @@ def stack(
                     "commit_delay_us": commit_delay_us,
                     # With 0 siblings the delay is for every commit, not only for concurrent ones.
                     "commit_siblings": 0 if commit_delay_us else 5,
+                    **({"preloaded": "pg_stat_statements"} if parameters.why else {}),
                 },
             ),
             Link(round_trip_ms=round_trip_ms).node("postgres"),

@@ -1,4 +1,4 @@
-"""The views of the inference service's runs, with those of the flush map and of claimed shares."""
+"""The views of the inference service's runs, with that of the flush map."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.figures import (
+    CAUSES,
     CORE_TIME,
     DATABASE_WAITS,
     EFFECT,
@@ -156,6 +157,7 @@ VIEWS = (
     CORE_TIME,
     IN_FLIGHT,
     DATABASE_WAITS,
+    CAUSES,
     LATENCY_CPU,
     FLUSH_COST,
 )
