@@ -51,8 +51,11 @@ def of_knee(random: np.random.Generator, design: str, heavy: bool, kind: str) ->
         "bent": 0.3 * cpu + 4 * np.maximum(0, cpu - KNEE),
         "straight": cpu,
         "queue": -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** 2),
+        "step": 0.3 * cpu + math.log(2) * (cpu > KNEE),
     }[kind]
     found = knee(windows_of(random, cpu, logs, heavy), "cpu")
+    if kind == "step":
+        return held(not math.isnan(found.step), found.low, found.high, KNEE)
     if kind == "queue":
         # It has no knee: a bend without the word that a smooth curve fits as well is a false one.
         false = found.supported and not found.smooth
@@ -70,7 +73,7 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
     """Yield every kind of data with its name."""
     for design in ("ramps", "loads"):
         for heavy in (False, True):
-            for kind in ("bent", "straight", "queue"):
+            for kind in ("bent", "straight", "queue", "step"):
                 name = f"knee: {kind}, {design}{', heavy tails' * heavy}"
                 yield name, lambda random, a=design, b=heavy, c=kind: of_knee(random, a, b, c)
 

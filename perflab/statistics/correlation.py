@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.polynomial import Polynomial
 
 from perflab.statistics.quantiles import t_interval
 
-SMALLEST_WINDOWS = 6
+SMALLEST_WINDOWS = 8
 # A rank correlation of 1 over few windows is not a perfect one: keep Fisher's z finite.
 LARGEST_RHO = 0.995
+TREND_DEGREE = 3
+NO_RANK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,9 @@ class Correlation:
     """A rank correlation within trials, averaged over trials, with its interval.
 
     ``n`` is the number of trials, the unit, and ``windows`` the number of their windows. ``rho`` is
-    NaN without a trial, the 95% interval with fewer than 2.
+    NaN without a trial, the 95% interval with fewer than 2. ``apart`` is the correlation, with its
+    interval, of what is left without the trend of each trial: both columns may drift together, and
+    have nothing else in common.
     """
 
     rho: float
@@ -29,6 +34,7 @@ class Correlation:
     high: float
     n: int
     windows: int
+    apart: tuple[float, float, float]
 
 
 def windows(
@@ -88,8 +94,8 @@ def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms") -> Correlation:
     Windows of one trial are autocorrelated and treatments differ in both columns, so the trial is
     the unit: the function averages one rank correlation per trial through Fisher's z, with a t
     interval over trials. Pooling all windows would take their number for n and mix in the
-    difference between treatments. Trials with fewer than 6 windows, or with a constant column, are
-    left out.
+    difference between treatments. Trials with fewer than 8 windows, or with a constant column, are
+    left out. The trend of a trial is a cubic of time through the ranks of each column.
 
     Sources: C. Spearman, Am. J. Psychol. 15, 1904; averaging through z: N. C. Silver, W. P. Dunlap,
     J. Appl. Psychol. 72, 1987.
@@ -101,8 +107,22 @@ def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms") -> Correlation:
         for _, rows in table[["trial_id", x, y]].dropna().groupby("trial_id", sort=False)
         if len(rows) >= SMALLEST_WINDOWS and rows[x].nunique() > 1 and rows[y].nunique() > 1
     ]
-    rhos = np.array([float(stats.spearmanr(rows[x], rows[y]).statistic) for rows in trials])
+    ranks = [np.array([stats.rankdata(rows[name]) for name in (x, y)]) for rows in trials]
+    whole = _averaged([np.corrcoef(each)[0, 1] for each in ranks])
+    apart = _averaged([_rho_apart(each) for each in ranks])
+    return Correlation(*whole, len(ranks), sum(map(len, trials)), apart)
+
+
+def _rho_apart(ranks: np.ndarray) -> float:
+    """Return the correlation of what a cubic of time leaves of two rows of ranks."""
+    time = np.linspace(-1, 1, ranks.shape[1])
+    left = np.array([row - Polynomial.fit(time, row, TREND_DEGREE)(time) for row in ranks])
+    # What is all trend has nothing left that could be common.
+    return float(np.corrcoef(left)[0, 1]) if left.std(axis=1).min() > NO_RANK else 0.0
+
+
+def _averaged(rhos: Sequence[float]) -> tuple[float, float, float]:
+    """Return the average of correlations through Fisher's z, with its 95% interval."""
     z = np.arctanh(np.clip(rhos, -LARGEST_RHO, LARGEST_RHO))
-    rho = math.tanh(float(z.mean())) if len(z) else math.nan
     low, high = map(math.tanh, t_interval(z))
-    return Correlation(rho, low, high, len(z), sum(map(len, trials)))
+    return (math.tanh(float(z.mean())) if len(z) else math.nan), low, high

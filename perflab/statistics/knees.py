@@ -1,4 +1,4 @@
-"""Where latency over CPU bends upward, if it does: a broken line, and how sure its bend is.
+"""Where latency over CPU bends or steps upward, if it does, and how sure that is.
 
 Windows of one trial resemble each other, so whole trials are what is left out: an estimate's
 standard error is that of the estimates without each trial in turn (the jackknife; B. Efron,
@@ -17,7 +17,8 @@ import pandas as pd
 from numpy.polynomial import Polynomial
 
 from perflab.statistics.comparison import CONFIDENCE
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import counted, number
+from perflab.statistics.quantiles import t_interval
 
 SMALLEST_TRIALS = 8
 SMALLEST_WINDOWS = 60
@@ -38,8 +39,10 @@ class Knee:
 
     ``cpu`` with its 95% interval (1.0 = one core) is NaN if there is no knee, or none can be seen,
     for the given ``reason``. ``before`` and ``after`` are slopes of log latency per core. With
-    ``smooth`` a curve without a bend fits as well, so the bend is no threshold. ``unit`` is the
-    number of trials, in words; it is empty if nothing was fitted.
+    ``smooth`` a curve without a bend fits as well, so the bend is no threshold. Where a step fits
+    better than both, ``cpu`` is its place, ``step`` the latency after it over that before (NaN: no
+    step does), and the slopes are NaN. ``unit`` is the number of trials, in words; it is empty if
+    nothing was fitted.
     """
 
     cpu: float = math.nan
@@ -48,6 +51,7 @@ class Knee:
     before: float = math.nan
     after: float = math.nan
     smooth: bool = False
+    step: float = math.nan
     unit: str = ""
     reason: str = ""
 
@@ -61,6 +65,8 @@ class Knee:
         if self.reason:
             return self.reason
         place = f"{100 * self.cpu:.0f}% [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+        if not math.isnan(self.step):
+            return f"latency steps to {number(self.step)} times its value at {place} CPU"
         bend = f"the nearest broken line bends at {place} CPU"
         if self.smooth:
             return f"{bend}, but a smooth curve fits as well: latency rises gradually"
@@ -84,6 +90,21 @@ class BrokenLine:
         return values
 
 
+@dataclass(frozen=True)
+class Step:
+    """y = level + slope * x + jump from ``place`` on."""
+
+    place: float
+    level: float
+    slope: float
+    jump: float
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Return the values, shape as ``x``."""
+        values: np.ndarray = self.level + self.slope * x + self.jump * (x > self.place)
+        return values
+
+
 def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     """Find the CPU share from which latency rises: the bend of a broken line through log latency.
 
@@ -95,7 +116,9 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     can be fitted to any curve that steepens. The bend is a threshold only if the broken line
     predicts the trials that are left out better than polynomials of degree 2 and 3, which also fit
     the latency of a queue, by more than a standard error (the rule of one standard error:
-    L. Breiman et al., Classification and Regression Trees, 1984).
+    L. Breiman et al., Classification and Regression Trees, 1984). A step that rises is told instead
+    where it predicts them better than all of these for certain (Student's t, one-sided, 2.5%): from
+    a CPU share on latency may be another, with or without a bend.
     """
     trial, x, y = _usable(table, cpu, latency)
     count = len(np.unique(trial))
@@ -113,21 +136,28 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     def curvature(x: np.ndarray, y: np.ndarray) -> float:
         return float(Polynomial.fit(x, y, 2, domain=[first, last]).coef[2])
 
+    places = np.linspace(first, last, PLACES)
+    half = (places[1] - places[0]) / 2
+    lines = [broken_line(x[rest], y[rest], places) for rest in kept]
+    steps = [step(x[rest], y[rest], places) for rest in kept]
+    smooth = [[Polynomial.fit(x[rest], y[rest], degree) for rest in kept]
+              for degree in SMOOTH_DEGREES]  # fmt: skip
+    missed = [*(_missed(fits, kept, x, y) for fits in smooth), _missed(lines, kept, x, y)]
+    gain = min(missed, key=np.sum) - _missed(steps, kept, x, y)
+    nearest = step(x, y, places)
+    if nearest.jump > 0 and t_interval(gain)[0] > 0:
+        low, high = _interval(nearest.place, [other.place for other in steps])
+        times = math.exp(nearest.jump)
+        return Knee(nearest.place, low - half, high + half, step=times, unit=unit)
     if not _interval(curvature(x, y), [curvature(x[rest], y[rest]) for rest in kept])[0] > 0:
         return Knee(unit=unit, reason="no knee: no upward bend can be shown")
-    places = np.linspace(first, last, PLACES)
     line = broken_line(x, y, places)
     if not line.after > 0:
         return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
-    without = [broken_line(x[rest], y[rest], places) for rest in kept]
-    low, high = _interval(line.place, [other.place for other in without])
-    half = (places[1] - places[0]) / 2
-    smooth = [[Polynomial.fit(x[rest], y[rest], degree) for rest in kept]
-              for degree in SMOOTH_DEGREES]  # fmt: skip
-    best = min((_missed(fits, kept, x, y) for fits in smooth), key=np.sum)
-    gain = best - _missed(without, kept, x, y)
+    low, high = _interval(line.place, [other.place for other in lines])
+    gain = min(missed[:-1], key=np.sum) - missed[-1]
     is_smooth = gain.mean() <= gain.std(ddof=1) / math.sqrt(count)
-    return Knee(line.place, low - half, high + half, line.before, line.after, is_smooth, unit)
+    return Knee(line.place, low - half, high + half, line.before, line.after, is_smooth, unit=unit)
 
 
 def broken_line(x: np.ndarray, y: np.ndarray, places: np.ndarray) -> BrokenLine:
@@ -141,6 +171,16 @@ def broken_line(x: np.ndarray, y: np.ndarray, places: np.ndarray) -> BrokenLine:
         level, before, change = np.linalg.lstsq(terms, y, rcond=None)[0]
         lines.append(BrokenLine(float(place), level, before, before + change))
     return min(lines, key=lambda line: (line.after <= line.before, ((y - line(x)) ** 2).sum()))
+
+
+def step(x: np.ndarray, y: np.ndarray, places: np.ndarray) -> Step:
+    """Return the step at one of ``places``, upward or downward, that is nearest to ``y``."""
+    steps = []
+    for place in places:
+        terms = np.column_stack([np.ones_like(x), x, x > place])
+        level, slope, jump = np.linalg.lstsq(terms, y, rcond=None)[0]
+        steps.append(Step(float(place), level, slope, jump))
+    return min(steps, key=lambda one: ((y - one(x)) ** 2).sum())
 
 
 def _interval(estimate: float, without: Sequence[float]) -> tuple[float, float]:

@@ -34,6 +34,7 @@ def test_a_planted_knee_is_found_and_its_interval_covers_it(design: str, heavy: 
         fits.append(knee(windows_of(random, cpu, bent(cpu), heavy), "cpu"))
     assert all(fit.supported for fit in fits)
     assert heavy or sum(fit.smooth for fit in fits) <= RUNS / 2
+    assert all(math.isnan(fit.step) for fit in fits)
     assert sum(fit.low <= KNEE <= fit.high for fit in fits) >= LEAST_COVERED
     assert np.median([fit.high - fit.low for fit in fits]) < 0.15
     assert abs(np.mean([fit.cpu for fit in fits]) - KNEE) < 0.02
@@ -64,7 +65,24 @@ def test_the_bend_of_a_queue_s_latency_is_no_threshold(design: str) -> None:
         fits.append(knee(windows_of(random, cpu, logs, heavy=False), "cpu"))
     smooth = [fit for fit in fits if fit.smooth]
     assert len(smooth) >= 0.85 * RUNS
+    assert all(math.isnan(fit.step) for fit in fits)
     assert "but a smooth curve fits as well" in smooth[0].words()
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_planted_step_is_told_as_a_step_with_its_place(design: str) -> None:
+    random = np.random.default_rng(6)
+    fits = []
+    for _ in range(RUNS):
+        cpu = cpu_shares(random, design)
+        logs = 0.3 * cpu + math.log(2) * (cpu > KNEE)
+        fits.append(knee(windows_of(random, cpu, logs, heavy=False), "cpu"))
+    steps = [fit for fit in fits if not math.isnan(fit.step)]
+    assert len(steps) == RUNS
+    assert sum(fit.low <= KNEE <= fit.high for fit in steps) >= LEAST_COVERED - 1
+    assert np.mean([fit.step for fit in steps]) == pytest.approx(2, rel=0.15)
+    assert steps[0].words().startswith("latency steps to ")
 
 
 def test_the_words_of_a_knee_have_its_place_and_interval() -> None:

@@ -91,6 +91,29 @@ def test_autocorrelated_windows_give_no_false_correlation() -> None:
     assert false / runs <= 0.09
 
 
+@pytest.mark.promise
+def test_a_drift_that_both_columns_share_is_a_correlation_only_with_its_trend() -> None:
+    random = np.random.default_rng(6)
+    with_it = without = 0
+    for _ in range(50):
+        drift = np.linspace(0, 3, 40) + 0.3 * np.sin(np.linspace(0, 2, 40))
+        frames = [
+            pd.DataFrame({
+                "trial_id": f"t{number}",
+                "x": drift + random.normal(size=40), "y": drift + random.normal(size=40),
+            })
+            for number in range(8)
+        ]  # fmt: skip
+        correlation = correlate(pd.concat(frames, ignore_index=True), "x", "y")
+        with_it += correlation.low > 0
+        _, low, high = correlation.apart
+        without += not low <= 0 <= high
+    assert with_it >= 45
+    assert without <= 7  # 5%, and three of its standard deviations
+    # What they have in common beside it stays.
+    assert correlate(planted(8, 60, slope=1.0), "x", "y").apart[1] > 0.4
+
+
 def test_constant_and_short_trials_are_left_out() -> None:
     table = planted(3, 20, 1.0)
     table.loc[table["trial_id"] == "t0", "x"] = 1.0

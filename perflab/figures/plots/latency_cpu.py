@@ -26,7 +26,7 @@ OF_ITS_OWN = "the service"
 BY_WINDOW = (
     f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank correlation of"
     " the windows within a trial, averaged over the trials that have enough of them, with its 95%"
-    " interval."
+    " interval; without trends: of what a cubic of time leaves of both in each trial."
 )
 # Windows of a fixed length would hold slices of several treatments.
 BY_TRIAL = "Every point is a valid trial; CPU is of the time in which its treatment had its turn."
@@ -83,10 +83,17 @@ def _service_planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
 def _correlation_words(correlation: Correlation) -> str:
     if not math.isfinite(correlation.rho):
         return "ρ: too few windows"
-    known = math.isfinite(correlation.low)
-    interval = f"[{correlation.low:.2f}, {correlation.high:.2f}]" if known else "(no interval)"
-    n = f"n = {counted(correlation.n, 'trial')}, {correlation.windows:,} windows"
-    return f"ρ = {correlation.rho:.2f} {interval}\n{n}".replace("-", "\N{MINUS SIGN}")
+    whole = _with_interval(correlation.rho, correlation.low, correlation.high)
+    lines = (
+        f"ρ = {whole}",
+        f"without trends {_with_interval(*correlation.apart)}",
+        f"n = {counted(correlation.n, 'trial')}, {correlation.windows:,} windows",
+    )
+    return "\n".join(lines).replace("-", "\N{MINUS SIGN}")
+
+
+def _with_interval(rho: float, low: float, high: float) -> str:
+    return f"{rho:.2f} " + (f"[{low:.2f}, {high:.2f}]" if math.isfinite(low) else "(no interval)")
 
 
 def draw_latency_cpu(table: pd.DataFrame, page: Page) -> LabFigure:

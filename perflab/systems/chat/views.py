@@ -105,7 +105,8 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         CPU_TITLE,
         "Every point is a second of a valid trial; its area is the messages delivered in it."
         f" Dotted: where the study saw latency {published}. Dashed, in a band: the"
-        f" bend of the nearest broken line with its 95% interval, if there is one.{left_out(page)}",
+        " bend of the nearest broken line, or a step, with its 95% interval, if there is one."
+        f"{left_out(page)}",
         layers=(
             Points((WINDOW,), "phase", PHASE_LOOKS, how={
                 "s": None, "alpha": 0.65, "zorder": 2, "size": "messages_per_s",
