@@ -15,6 +15,7 @@ from perflab.errors import TargetRefused
 from perflab.load.clients.targets import split
 from perflab.parameters import did_you_mean
 from perflab.systems.custom.revisions import commit_of
+from perflab.systems.custom.submodules_and_lfs import check_whole
 from perflab.systems.custom.trees import DIGITS, is_kept, keep
 
 KINDS = {
@@ -136,7 +137,9 @@ def _revision(place: str, folder: Path) -> tuple[str, str]:
     if not (at_sign and path and revision):
         raise ValueError(f"'{place}' is not REPOSITORY@REVISION, like .@v1.2")
     repository = (folder / Path(path).expanduser()).resolve()
-    return str(repository), commit_of(repository, revision)
+    commit = commit_of(repository, revision)
+    check_whole(repository, commit)
+    return str(repository), commit
 
 
 def _working_tree(place: str, folder: Path) -> tuple[str, str]:
