@@ -19,8 +19,9 @@ from perflab.recordings.responses import BY_REQUEST, named
 from perflab.stacks.spec import load_service, service_names
 from perflab.stacks.stores import PREFIX
 from perflab.systems.custom.named_requests import NamedRequest
+from perflab.systems.custom.needs import TOLD
 from perflab.systems.custom.parameters import OwnServiceParameters
-from perflab.systems.custom.variants import KINDS, KNOWN, TOLD
+from perflab.systems.custom.variants import KINDS, KNOWN
 from perflab.trials.experiment import OF_THE_CALL, DesignParameters
 
 PAGE = project_root() / "docs" / "reference" / "perflab-toml.md"
@@ -69,6 +70,20 @@ Each variant has stores of its own, which begin every block with a copy of what 
 `NAME` is a word of small letters; what it tells is in `{{NAME.url}}` and so on.
 
 {needs}
+
+Any other server comes from an image that the Docker engine has: `image` and `port` must be given,
+and `env` has variables of its container. It tells `host`, `port` and `url`, and starts empty for
+every block; then `setup` runs before every block.
+
+```toml
+[service.needs]
+db = "postgres:18"
+search = {{image = "docker.io/library/elasticsearch:8.17.0", port = 9200}}
+
+[service.needs.search.env]
+"discovery.type" = "single-node"
+"xpack.security.enabled" = "false"
+```
 
 ### Placeholders
 

@@ -178,10 +178,11 @@ def new_notebook(
 def new_experiment(
     name: Annotated[str, typer.Argument(help="lower-case letters, digits and _; a letter first")],
 ) -> None:
-    """Create an experiment: its module, notebook, an example service, and a test.
+    """Create an experiment: its module, notebook, service, and a test.
 
-    It runs as it is. Then replace the example by your own service
-    (docs/how-to/own-experiment.md). If anything is wrong, nothing is written.
+    The service is that of perflab.toml if that has a command, else an example. It runs as it is:
+    then vary what is in question (docs/how-to/own-experiment.md). If anything is wrong, nothing is
+    written.
 
     Example: perflab new experiment checkout_speed
     """

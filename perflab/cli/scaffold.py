@@ -17,6 +17,7 @@ from typing import Any
 
 from perflab import systems
 from perflab.cli.found_service import Found, found_in
+from perflab.cli.varied_service import varied
 from perflab.errors import ParameterError
 from perflab.host.files import replace_file, whole_folder
 from perflab.parameters import unknown
@@ -157,9 +158,10 @@ def copy_notebook(name: str) -> Path:
 
 
 def lay_out(name: str) -> tuple[Path, list[Path]]:
-    """Write a system folder with an experiment, a notebook, an example of a service and a test.
+    """Write a system folder with an experiment, a notebook, a service and a test.
 
-    Return the folder and all files that are new.
+    Return the folder and all files that are new. The service is that of the project's file, where
+    that has a command, and else an example.
 
     It goes to the first folder of experiments of the project, else to ``perflab_experiments``; a
     folder that is in no project becomes one. System, service and stack have the experiment's name.
@@ -174,9 +176,13 @@ def lay_out(name: str) -> tuple[Path, list[Path]]:
         problems.append(f"{home} exists; choose another name, or move it away")
     if problems:
         raise ParameterError("perflab new experiment", problems)
-    filled = {FILLED: name, NAME: name, PACKAGE: home.parent.name}
+    blanks, services = varied(name, home, of.file if of else None)
+    blanks = {f"@{blank}@": text for blank, text in blanks.items()}
+    filled = {FILLED: name, NAME: name, PACKAGE: home.parent.name, **blanks}
     template = resources.files(__package__) / "templates"
     files = dict(_files(template, PurePosixPath(), filled))
+    if services:
+        files = {at: text for at, text in files.items() if at.parts[0] != "services"} | services
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         with whole_folder(home) as unfinished:

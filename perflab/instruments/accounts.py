@@ -63,7 +63,8 @@ class _Accounts(Look["Accounts"]):
                 counter.prepare()
                 self._counters[name] = counter
             except (KeyError, StackError) as error:
-                text = f"the statements of {name} are not known: {error}"
+                why = error if isinstance(error, StackError) else "the lab does not know its server"
+                text = f"the statements of {name} are not known: {why}"
                 self._unread.append(Remark(code="accounts.statements", text=text))
         self._totals: list[Mapping[str, Total]] = []
         self._read_metrics()

@@ -157,6 +157,12 @@ def variable(text: str, names: Names) -> str:
     return f"{name}{equals}{kept}"
 
 
+def need(text: str, names: Names) -> str:
+    """Return what a service needs, ``NAME=KIND``; that of an image has variables, as JSON."""
+    name, equals, rest = text.partition("=")
+    return f"{name}{equals}{body(_without_passwords(rest), names)}"
+
+
 def variant(text: str, names: Names) -> str:
     """Return a variant, ``NAME=KIND:WHAT``."""
     name, equals, rest = text.partition("=")
@@ -197,8 +203,9 @@ Form = Callable[[str, Names], str]
 FORMS: Mapping[str, Form] = {
     "headers": header, "variants": variant, "command": command, "prepare": shell, "path": target,
     "url": target, "health": target, "body": body, "env": variable, "setup": command,
+    "needs": need,
 }  # fmt: skip
-LISTS = ("headers", "variants", "env")
+LISTS = ("headers", "variants", "env", "needs")
 
 
 def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:

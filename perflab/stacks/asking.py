@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -23,10 +24,13 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+ANSWERS_WITHIN_S, KEPT_S = 2.0, 0.3
 ANSWER_BYTES = 16 * 1024 * 1024
 
 
-def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
+def answers(
+    port: int, path: str, timeout_s: float = ANSWERS_WITHIN_S, any_status: bool = False
+) -> bool:
     """Tell whether a GET is answered with 200, or with ``any_status`` below 500.
 
     Raises MachineShort where it cannot be asked.
@@ -38,6 +42,21 @@ def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = Fal
     except StackError:
         return False
     return status < 500 if any_status else status == 200
+
+
+def keeps_connections(port: int) -> bool:
+    """Tell whether a connection is accepted, and not closed at once.
+
+    The proxy of a container engine accepts before the server in the container listens, and closes.
+    """
+    try:
+        with socket.create_connection((HOST, port), ANSWERS_WITHIN_S) as connection:
+            connection.settimeout(KEPT_S)
+            return bool(connection.recv(1))
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
 
 
 def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:

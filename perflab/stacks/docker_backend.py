@@ -19,6 +19,7 @@ from perflab.host.processes import how_it_ended
 from perflab.stacks import images
 from perflab.stacks.backend import (
     COPY,
+    HOST,
     NO_WORK,
     Interrupted,
     Labels,
@@ -37,6 +38,8 @@ from perflab.stacks.spec import ServiceSpec, render
 
 SECRET_FILE = "/run/perflab-secret"
 MAX_PROCESSES = 4096
+# What the entrypoints of servers need that give their data to a user, and become that user.
+OF_ENTRYPOINTS = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
 # The most memory of a container, swap included: a leak must not take the machine with it.
 MAX_MEMORY_MIB = 4096
 MIB = 1024 * 1024
@@ -207,7 +210,7 @@ class DockerBackend:
         return name
 
     def start(self, launch: Launch) -> DockerInstance:
-        """Create and start the container on the host's network.
+        """Create and start the container, on the host's network or with its port on loopback.
 
         Raises ServiceFailed where that fails; nothing of it stays.
         """
@@ -222,6 +225,11 @@ class DockerBackend:
             options |= {"cpu_period": CPU_PERIOD_US, "cpu_quota": quota_us}
         if part.data:
             options["volumes"] = {self._volume(launch): {"bind": part.data, "mode": "rw"}}
+        if part.port:
+            options |= {"ports": {f"{part.port}/tcp": (HOST, launch.port)}}
+            options |= {"cap_add": OF_ENTRYPOINTS}
+        else:
+            options |= {"network_mode": "host", "user": f"{part.user}:{part.user}"}
         command = rendered(launch.command, values)
         if launch.is_setup:
             # It runs in place of the image's own program, and is no argument of it.
@@ -232,11 +240,9 @@ class DockerBackend:
                 self._tags[launch.spec.name],
                 command,
                 name=f"perflab-{launch.labels.stack}-{launch.labels.service}",
-                user=f"{part.user}:{part.user}",
                 cap_drop=["ALL"],
                 security_opt=["no-new-privileges"],
                 pids_limit=MAX_PROCESSES,
-                network_mode="host",
                 cpuset_cpus=",".join(map(str, launch.cores)),
                 mem_limit=MAX_MEMORY_MIB * MIB,
                 memswap_limit=MAX_MEMORY_MIB * MIB,

@@ -27,7 +27,11 @@ def _elsewhere(instance: Instance) -> list[str]:
     port, places = instance.launch.port, set()
     # What cannot be read gives no hint.
     with suppress(OSError, StackError, psutil.Error):
-        if owners({port}) or instance.exit_reason():
+        if instance.exit_reason():
+            return []
+        if within := instance.launch.spec.docker.port:
+            return [f"nobody listens at port {within} in its container"]
+        if owners({port}):
             return []
         pids = instance.meter().members(ProcessTable())
         places = {

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import psutil
@@ -29,6 +30,7 @@ from perflab.stacks.backend import (
     COPY,
     NO_WORK,
     Backend,
+    Instance,
     Interrupted,
     Launch,
     Work,
@@ -193,7 +195,7 @@ LIMIT_FILES = 'ulimit -n "$0" && exec "$@"'
 
 
 class ProcessBackend:
-    """Starts services as child processes."""
+    """Starts services as child processes, and servers of others as containers beside them."""
 
     name = "process"
     network_path = "loopback, no proxy"
@@ -209,8 +211,14 @@ class ProcessBackend:
                 f"cannot write {state_dir()}: {error}; set PERFLAB_STATE to a folder on a real disk"
             ) from None
 
+    @cached_property
+    def _containers(self) -> Backend:
+        return _docker_backend()
+
     def prepare(self, spec: ServiceSpec, work: Work = NO_WORK) -> str:
         """Make the service's program, environment and artifacts, once per content."""
+        if spec.docker.port:
+            return self._containers.prepare(spec, work)
         if spec.compile:
             compiler.ensure(spec, self.compiled, work)
         venv = self._environment(spec)
@@ -235,6 +243,8 @@ class ProcessBackend:
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions in the service's environment, and of its compiler."""
+        if spec.docker.port:
+            return self._containers.versions(spec)
         packages = self._environment(spec).versions() if environments.is_needed(spec) else {}
         return packages | (compiler.versions(spec, self.compiled) if spec.compile else {})
 
@@ -262,8 +272,10 @@ class ProcessBackend:
             shutil.rmtree(folders[-1], ignore_errors=True)
             raise
 
-    def start(self, launch: Launch) -> ProcessInstance:
+    def start(self, launch: Launch) -> Instance:
         """Start the service's command in a session of its own, bound to its cores."""
+        if launch.spec.docker.port:
+            return self._containers.start(launch)
         stack, service = launch.labels.stack, launch.labels.service
         folder = stack_folders.make_stack(stack)
         data = stack_folders.make_data(stack, service)
@@ -396,11 +408,15 @@ def choose(name: str = "auto") -> Backend:
     if name == "process":
         return ProcessBackend()
     try:
-        client = engine.connect()
+        return _docker_backend()
     except BackendUnavailable:
         if name == "docker":
             raise
         return ProcessBackend()
+
+
+def _docker_backend() -> Backend:
+    client = engine.connect()
     # Late: the package `docker` takes half a second.
     from perflab.stacks.docker_backend import DockerBackend
 

@@ -38,7 +38,7 @@ from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service
 from perflab.stacks.stack_folders import kept_by
 from perflab.stacks.starting import refuse_dead, start_all
-from perflab.stacks.stores import lay_to_rest, run_setup, to_fill, told_by
+from perflab.stacks.stores import is_filled_anew, lay_to_rest, rest, run_setup, to_fill, told_by
 
 Tell = Callable[[str], None]
 SLOW_S, CLOSED_WITHIN_S = 2.0, 2.0
@@ -134,16 +134,21 @@ class Residents:
         filled = dict(self._instances)
         for item in fillers:
             self._tell(f"setup of {item.name} (once)")
-            with self._timed(f"setup of {item.name}"):
-                launch = replace(self._launch(item, kept), is_setup=True)
-                self._instances[item.name] = self.backend.start(launch)
-                run_setup(item.name, self._instances[item.name], filled, self._interrupted)
-                self._instances.pop(item.name).stop()
+            self._set_up(item, kept)
         for name in filled:
             with self._timed(f"rest of {name}"):
                 lay_to_rest(name, self._instances, self._interrupted)
         self.stop()
         self._filled = frozenset(filled)
+
+    def _set_up(self, item: Node, stack: str) -> None:
+        """Let the setup of a service fill its stores, which run, and end."""
+        stores = {name: self._instances[name] for name in item.needs.values()}
+        with self._timed(f"setup of {item.name}"):
+            launch = replace(self._launch(item, stack), is_setup=True)
+            self._instances[item.name] = self.backend.start(launch)
+            run_setup(item.name, self._instances[item.name], stores, self._interrupted)
+            self._instances.pop(item.name).stop()
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -156,7 +161,14 @@ class Residents:
         self.took_s[what] = round(took_s, 3)
 
     def _start(self, resident: Node) -> Instance:
-        """Start a resident, with a copy of its data where a setup has filled it."""
+        """Start a resident, with a copy of its data where a setup has filled it.
+
+        A setup that fills what cannot be copied runs before.
+        """
+        if is_filled_anew(resident, self.residency.residents):
+            self._set_up(resident, self.stack)
+            for name in resident.needs.values():
+                rest(name, self._instances[name], self._interrupted)
         self._tell(f"starting {resident.name}")
         launch = self._launch(resident, self.stack)
         if resident.name in (self._filled or ()):

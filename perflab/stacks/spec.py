@@ -97,13 +97,18 @@ class Compile(FrozenModel):
 
 
 class DockerPart(FrozenModel):
-    """The service in its container: placeholders, image and user."""
+    """The service in its container: placeholders, image and user.
+
+    With ``port`` it is a server of others, which listens there whatever it is told: a container on
+    either backend, of the image's own user, whose port is published on loopback.
+    """
 
     model_config = ConfigDict(extra="allow")
 
     data: str = ""
     # The name of an existing image; nothing is built then.
     image: str = ""
+    port: int = 0
     # Debian's nobody: without capabilities a service cannot change its user.
     user: int = 65534
 
@@ -130,7 +135,7 @@ class Health(FrozenModel):
     """How the lab finds out that the service is healthy.
 
     A GET of ``http`` is answered with 200, or with ``any_status`` by any status below 500; or
-    ``command`` succeeds.
+    ``command`` succeeds; without both, a connection is accepted and kept.
     """
 
     http: str = ""
@@ -162,15 +167,16 @@ class Store(FrozenModel):
     ``product`` and ``version`` are what its server calls itself. Services that need it have
     ``user``, ``name``, ``url`` and the stack's password as placeholders (``{db.url}``); ``url`` has
     placeholders itself. When the command ``rest`` has ended, nothing is left to do for what was
-    written before. The command ``count`` prints numbers, whose sum is that of the rows, or keys.
+    written before; without it, the store's data cannot be copied. The command ``count`` prints
+    numbers, whose sum is that of the rows, or keys.
     """
 
     product: str
     version: str
-    user: str
-    name: str
+    user: str = ""
+    name: str = ""
     url: str
-    rest: tuple[str, ...] = Field(min_length=1)
+    rest: tuple[str, ...] = ()
     count: tuple[str, ...] = ()
 
     @property
@@ -183,7 +189,8 @@ class Setup(FrozenModel):
     """A command that fills the stores that the service needs, once per run, before the service.
 
     It has the service's environment, placeholders and cores. The folder that a store then has is
-    copied for each of its later starts.
+    copied for each of its later starts. Where that of one of them cannot be copied, the setup runs
+    before each start of the service.
     """
 
     command: tuple[str, ...] = Field(min_length=1)

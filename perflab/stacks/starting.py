@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from perflab.credentials import resolved
 from perflab.errors import MachineShort, ServiceFailed, StackError
-from perflab.stacks.asking import answers
+from perflab.stacks.asking import answers, keeps_connections
 from perflab.stacks.backend import Instance, Interrupted, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
@@ -94,9 +94,11 @@ def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ())
 def is_healthy(instance: Instance) -> bool:
     """Ask a service once whether it can be used."""
     health = instance.launch.spec.health
-    if not health.command:
+    if health.http:
         path = resolved(health.http)
         return answers(instance.launch.control_port, path, any_status=health.any_status)
+    if not health.command:
+        return keeps_connections(instance.launch.port)
     try:
         instance.run(health.command, timeout_s=5.0)
     except StackError:

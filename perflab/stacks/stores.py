@@ -1,7 +1,9 @@
 """Stores: what services keep their data in, filled once per run by the setups of these services.
 
 A store is a service whose description has ``[store]``. It starts empty; where a service that needs
-it has ``[setup]``, it starts with a copy of the data that the setup has left in it.
+it has ``[setup]``, it starts with a copy of the data that the setup has left in it. Where one of
+the stores that a service needs cannot be copied, all of them start empty, and its setup runs each
+time.
 """
 
 from __future__ import annotations
@@ -79,18 +81,35 @@ def run_setup(
         raise ServiceFailed(node, problem, setup.log())
 
 
+def rest(node: str, store: Instance, interrupted: Interrupted) -> None:
+    """Let a store that was filled do what is left to do for its data."""
+    described = store.launch.spec.store
+    if described and described.rest:
+        with named(f"rest of store '{node}'", store):
+            store.run(described.rest, REST_WITHIN_S, interrupted)
+
+
 def lay_to_rest(node: str, running: dict[str, Instance], interrupted: Interrupted) -> None:
     """Stop a store that was filled, with nothing left to do for its data, which stay."""
-    described = running[node].launch.spec.store
-    assert described is not None
-    with named(f"rest of store '{node}'", running[node]):
-        running[node].run(described.rest, REST_WITHIN_S, interrupted)
+    rest(node, running[node], interrupted)
     if running.pop(node).stop(keep_data=True):
         raise HookFailed(f"store '{node}' had to be killed after its setup: its data may be broken")
 
 
 def to_fill(residents: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """Return the residents that have a setup, and the stores that these fill."""
-    fillers = [item for item in residents if load_service(item.service).setup]
+    """Return the residents whose setup runs once, and the stores that these fill."""
+    fillers = [
+        item
+        for item in residents
+        if load_service(item.service).setup and not is_filled_anew(item, residents)
+    ]
     names = {name for item in fillers for name in item.needs.values()}
     return fillers, [item for item in residents if item.name in names]
+
+
+def is_filled_anew(item: Node, residents: Sequence[Node]) -> bool:
+    """Return whether a resident's setup runs before each of its starts: a store has no copy."""
+    stores = [load_service(other.service).store for other in residents
+              if other.name in item.needs.values()]  # fmt: skip
+    needs_setup = load_service(item.service).setup is not None
+    return needs_setup and any(store is not None and not store.rest for store in stores)

@@ -20,7 +20,8 @@ from perflab.project import FILE, OF_A_PROJECT
 VARIANTS, SERVICE, LOAD = "variants", "service", "load"
 TABLES = (VARIANTS, SERVICE, LOAD)
 # Their entries make one parameter, a list of texts NAME=VALUE.
-MAPPINGS = ((VARIANTS,), (SERVICE, "env"), (SERVICE, "needs"))
+NEEDS = (SERVICE, "needs")
+MAPPINGS = ((VARIANTS,), (SERVICE, "env"), NEEDS)
 KNOWN = ((SERVICE,), (LOAD,), *MAPPINGS)
 # Files that a table names, relative to the file.
 FILES = ("header_file", "env_file", "script")
@@ -58,7 +59,8 @@ def read_parameters(path: Path, subject: str) -> tuple[dict[str, Any], dict[str,
     values: dict[str, Any] = {}
     for keys, value in _leaves(content):
         if keys[:-1] in MAPPINGS:
-            values.setdefault(_parameter(keys), []).append(f"{keys[-1]}={value}")
+            text = json.dumps(value, default=str) if isinstance(value, Mapping) else value
+            values.setdefault(_parameter(keys), []).append(f"{keys[-1]}={text}")
         else:
             values[_parameter(keys)] = value
     folder = path.resolve().parent
@@ -109,7 +111,10 @@ def _problem(keys: KeyPath, value: object, content: Mapping[str, Any]) -> str:
     elif table == VARIANTS and not isinstance(value, str):
         return 'must be text in quotes, like "command:python3 server.py --port {port}"'
     if keys[:-1] in MAPPINGS:
-        return "must be text in quotes" * (not isinstance(value, str | int | float))
+        is_image = keys[:-1] == NEEDS and isinstance(value, Mapping)
+        return "must be text in quotes" * (
+            not is_image and not isinstance(value, str | int | float)
+        )
     if len(keys) > 2:
         return f"is within {'.'.join(keys[:-1])}, which must be text, a number or a list"
     if isinstance(value, Mapping | datetime.date | datetime.time):
@@ -121,7 +126,7 @@ def _leaves(table: Mapping[str, Any], above: KeyPath = ()) -> Iterator[tuple[Key
     """Yield all values that are no tables, and empty tables but those which the file may have."""
     for name, value in table.items():
         keys = (*above, name)
-        if isinstance(value, Mapping) and (value or keys in KNOWN):
+        if isinstance(value, Mapping) and keys[:-1] != NEEDS and (value or keys in KNOWN):
             yield from _leaves(value, keys)
         else:
             yield keys, value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,9 @@ from perflab.paths import FOREIGN, foreign_dirs, foreign_system, notebook_file, 
 from perflab.project import FILE, project, project_file
 from perflab.recordings import check_same
 from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.spec import load_service
 from perflab.trials.conductor import new_record
+from tests.support import shop
 from tests.systems.planned import plan_of
 
 
@@ -32,14 +36,22 @@ def test_the_files_of_an_experiment_are_clean_by_the_rules_of_the_lab(here: Path
     assert files[0] == here / "perflab.toml"
     assert all(file.is_file() for file in files)
     assert not re.search(r"@[A-Z_]+@", "".join(file.read_text() for file in files))
+    clean(home)
+    settings = str(project_root() / "pyproject.toml")
+    server = home / "services" / home.name / "server.py"
+    words = ["mypy", "--strict", "--config-file", settings, str(server)]
+    done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def clean(home: Path) -> None:
+    """Require that an experiment's files are clean by the rules of the lab."""
     settings = str(project_root() / "pyproject.toml")
     config = ["--config", settings, "--no-cache"]
     imports = ["--config", 'lint.isort.known-third-party=["perflab"]']
-    server = home / "services" / home.name / "server.py"
     for words in (
         ["ruff", "check", *config, *imports, str(home)],
         ["ruff", "format", "--check", *config, str(home)],
-        ["mypy", "--strict", "--config-file", settings, str(server)],
     ):
         done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -154,3 +166,78 @@ def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passe
         project_file()
     os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
     assert project_file() is None
+
+
+PROJECT = """
+[service]
+command = "{python} app.py serve {{port}}"
+setup = "{python} app.py fill 40"
+health = "/health"
+env_file = ".env.test"
+needs = {{db = "redis"}}
+
+[service.env]
+DATABASE_URL = "{{db.url}}"
+NAME = "shop of 'mine'"
+
+[load]
+path = "/items"
+"""
+
+
+@pytest.fixture
+def shop_here(here: Path) -> Path:
+    """A project whose file describes a service with a store."""
+    shutil.copy(shop.__file__, here / "app.py")
+    (here / FILE).write_text(PROJECT.format(python=sys.executable))
+    (here / ".env.test").write_text("# where it notes\nexport NOTES=elsewhere\n")
+    return here
+
+
+@pytest.mark.slow
+def test_an_experiment_begins_with_the_service_of_the_projects_file_and_runs(
+    shop_here: Path, tmp_path: Path
+) -> None:
+    home, files = lay_out("shopping")
+    assert not [file for file in files if file.name in ("server.py", "Dockerfile", FILE)]
+    described = tomllib.loads((home / "services" / "shopping" / "service.toml").read_text())
+    assert described["environment"]["LEVEL"] == "{level}"
+    assert described["environment"]["NOTES"] == "{env:NOTES}"
+    assert str(shop_here) not in "".join(file.read_text() for file in files)
+    clean(home)
+    notes = tmp_path / "notes"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(home / "tests")],
+        cwd=shop_here,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NOTES": str(notes), "PYTHONPATH": str(project_root())},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.removeprefix("shop of 'mine' ") for line in notes.read_text().splitlines()]
+    assert lines.count("filled") == 2, "each treatment has a store of its own"
+    found = [line.partition(" at ")[0] for line in lines if line.startswith("found")]
+    assert set(found) == {"found 40"}
+
+
+def test_an_experiment_has_the_servers_in_images_that_the_service_needs(
+    shop_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perflab.systems.custom.needs.docker_client", object)
+    image = '{db = "redis", search = {image = "x:1", port = 9200, env = {"a.b" = "c"}}}'
+    file = shop_here / FILE
+    file.write_text(file.read_text().replace('{db = "redis"}', image))
+    home, _ = lay_out("searching")
+    spec = load_service("searching_search")
+    assert (spec.docker.image, spec.docker.port) == ("x:1", 9200)
+    assert spec.environment == {"a.b": "c"}
+    assert '"search": "searching_search"' in (home / "stacks.py").read_text()
+
+
+def test_a_service_that_cannot_start_here_is_told_and_nothing_is_written(shop_here: Path) -> None:
+    file = shop_here / FILE
+    file.write_text(file.read_text().replace(sys.executable, "no-such-program"))
+    before = written(shop_here)
+    with pytest.raises(ParameterError, match=r"perflab new experiment(.|\n)*'no-such-program'"):
+        lay_out("shopping")
+    assert written(shop_here) == before

@@ -67,7 +67,7 @@ def test_an_experiment_and_then_ones_own_service_come_to_a_verdict_and_a_figure(
     here: Path,
 ) -> None:
     output = executed(here, EXPERIMENT)
-    assert "with a delay of 4 ms answers take longer than with 2 ms" in output
+    assert "with delay_ms 4.0 answers take longer than with 2.0" in output
     assert "2 passed" in output
     assert re.search(r"valid trials +[012] of 2", (here / "done.ipynb").read_text())
     assert len(list((here / "figures").glob("*checkout_speed*/effect.svg"))) >= 2

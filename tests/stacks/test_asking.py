@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 from perflab.errors import SettingRefused
 from perflab.paths import project_root
 from perflab.stacks import asking
+from perflab.stacks.asking import keeps_connections
+from perflab.stacks.backend import HOST, hold_port
 from perflab.stacks.plan import Node
 from perflab.stacks.settings import reported
 from perflab.stacks.spec import ServiceSpec, is_same, unchecked
@@ -102,3 +106,21 @@ def test_a_service_that_reports_nothing_is_started_and_said_to_be_unchecked(
     monkeypatch.setattr("perflab.stacks.spec.load_service", lambda _: spec)
     (text,) = unchecked(["teller"])
     assert "teller does not report its settings (threads)" in text
+
+
+@pytest.mark.parametrize(("does", "is_up"), [("closes", False), ("waits", True), ("greets", True)])
+def test_a_server_without_a_path_is_up_when_it_keeps_a_connection(does: str, is_up: bool) -> None:
+    with socket.create_server((HOST, 0)) as server, ThreadPoolExecutor() as pool:
+        asked = pool.submit(keeps_connections, server.getsockname()[1])
+        connection, _ = server.accept()
+        if does == "greets":
+            connection.sendall(b"220 ready")
+        if does == "closes":
+            connection.close()
+        assert asked.result() == is_up
+        connection.close()
+
+
+def test_a_port_at_which_nobody_listens_is_not_up() -> None:
+    with hold_port() as held:
+        assert not keeps_connections(held.getsockname()[1])

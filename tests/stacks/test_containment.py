@@ -14,18 +14,17 @@ import pytest
 
 from perflab.stacks.backend import Labels, Launch
 from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
-from perflab.stacks.process_backend import _write_secret
-from perflab.stacks.spec import load_service, service_names
+from perflab.stacks.process_backend import ProcessBackend, _write_secret
+from perflab.stacks.spec import ServiceSpec, load_service, service_names
+from perflab.systems.custom.needs import Image
 
 SECRET = "correct-horse-battery"
 
 
-def launched(name: str, **limits: Any) -> tuple[Mock, Launch]:
-    """Start a service by a Docker client that notes its calls; return the call that creates it."""
-    spec = load_service(name)
-    launch = Launch(
+def launch_of(spec: ServiceSpec, **limits: Any) -> Launch:
+    return Launch(
         spec=spec,
-        labels=Labels("test-1", name, "run", 5000),
+        labels=Labels("test-1", spec.name, "run", 5000),
         settings=spec.resolve({}),
         needed=dict.fromkeys(spec.needs, 1),
         port=5000,
@@ -34,7 +33,11 @@ def launched(name: str, **limits: Any) -> tuple[Mock, Launch]:
         secret=SECRET,
         **limits,
     )
-    engine = Mock()
+
+
+def launched(name: str, **limits: Any) -> tuple[Mock, Launch]:
+    """Start a service by a Docker client that notes its calls; return the call that creates it."""
+    launch, engine = launch_of(load_service(name), **limits), Mock()
     backend = DockerBackend(engine)
     backend._tags[name] = "image"
     backend.start(launch)
@@ -61,6 +64,27 @@ def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> 
     assert "privileged" not in options
     assert "cap_add" not in options
     assert "ports" not in options, "nothing is published"
+
+
+def test_a_server_of_others_runs_beside_processes_with_one_port_on_loopback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine, backend = Mock(), ProcessBackend()
+    monkeypatch.setattr("perflab.stacks.engine.connect", lambda: engine)
+    image = Image(image="docker.io/others/search:1", port=9200, env={"a.b": "{host}:{port}"})
+    spec = ServiceSpec.model_validate({"name": "search", **image.description(9.0)})
+    backend.prepare(spec)
+    backend.start(launch_of(spec))
+    assert backend.versions(spec) == {}
+    assert engine.containers.create.call_args.args == (image.image, [])
+    options = engine.containers.create.call_args.kwargs
+    assert options["ports"] == {"9200/tcp": ("127.0.0.1", 5000)}
+    assert options["environment"] == {"a.b": "127.0.0.1:5000"}
+    assert options["cap_drop"] == ["ALL"]
+    assert options["cap_add"] == ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
+    assert options["security_opt"] == ["no-new-privileges"]
+    assert options["labels"]["perflab.stack"] == "test-1"
+    assert not {"network_mode", "user", "privileged"} & options.keys()
 
 
 def sent_file(create: Mock, launch: Launch) -> tuple[str, str]:

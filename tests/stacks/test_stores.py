@@ -18,9 +18,10 @@ import psycopg2
 import pytest
 
 from perflab.errors import MachineShort, RunInterrupted, ServiceFailed, StackError
+from perflab.host.own_folders import own_folder
 from perflab.host.placing import placement
 from perflab.instruments.statements import COUNTERS
-from perflab.paths import open_dir, project_root, state_dir
+from perflab.paths import open_dir, project_root, services_dir, state_dir, variants_dir
 from perflab.stacks import cleanup
 from perflab.stacks.backend import HOST
 from perflab.stacks.plan import settle
@@ -59,8 +60,8 @@ def ended(residents: Residents) -> Iterator[Residents]:
 
 
 def found(residents: Residents) -> int:
-    """Return how many rows the shop found when it started."""
-    return int(residents.instance("new", "new").log().split("found ")[1].split()[0])
+    """Return how many rows the shop found when it last started."""
+    return int(residents.instance("new", "new").log().split("found ")[-1].split()[0])
 
 
 def add_rows(residents: Residents, count: int) -> None:
@@ -103,6 +104,35 @@ def test_every_start_begins_with_what_the_setup_left_whatever_was_written(
         residents.start()
         assert found(residents) == 40
         assert set(residents.took_s) == {"setup of new", "rest of db", "copy of db"}
+
+
+def without_copies(name: str) -> str:
+    """Describe a Valkey whose data the lab cannot bring to rest; return its name."""
+    text = (services_dir() / "store_redis" / "service.toml").read_text()
+    kept = [line for line in text.splitlines() if not line.startswith(('name = "store_', "rest ="))]
+    folder = own_folder(variants_dir()) / name
+    folder.mkdir(exist_ok=True)
+    own = [f'name = "{name}"', f'folder = "{services_dir() / "store_redis"}"']
+    (folder / "service.toml").write_text("\n".join([*own, *kept]))
+    return name
+
+
+def test_where_data_cannot_be_copied_the_setup_fills_an_empty_store_before_each_start() -> None:
+    service, told = describe("new", "fill 40"), list[str]()
+    plan = stack("new", "redis", service)
+    store = plan.nodes[0].model_copy(update={"service": without_copies("variant-plain")})
+    plans = {"new": plan.model_copy(update={"nodes": (store, plan.nodes[1])})}
+    name = f"anew-{os.getpid()}"
+    residents = Residents(choose("process"), plans, placement(), name, tell=told.append)
+    residents.prepare()
+    with ended(residents):
+        for _ in range(2):
+            residents.start()
+            assert found(residents) == 40
+            add_rows(residents, 3)
+            residents.stop()
+        assert set(residents.took_s) == {"setup of new"}
+        assert any(text.startswith("setup of new took ") for text in told)
 
 
 @pytest.mark.parametrize("kind", KINDS)

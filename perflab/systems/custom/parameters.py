@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
 from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
 from perflab.credentials import reference
-from perflab.errors import ParameterError, StackError
+from perflab.errors import ParameterError
 from perflab.host.foreign_stores import is_loopback
 from perflab.host.foreign_stores import problems as foreign_stores
 from perflab.load.options import LoadParameters
@@ -25,8 +25,9 @@ from perflab.parameters import Whole, message_of
 from perflab.paths import services_dir
 from perflab.recordings.responses import BY_REQUEST, of_request
 from perflab.stacks.process_backend import BACKENDS
-from perflab.stacks.stores import store_node
 from perflab.systems.custom.named_requests import NamedRequest
+from perflab.systems.custom.needs import problems as of_needs
+from perflab.systems.custom.needs import told_by
 from perflab.systems.custom.programs import problems as of_programs
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
@@ -128,14 +129,15 @@ class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters
     needs: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*=")], ...] = Field(
         default=(),
         description="stores that each variant gets of its own, started afresh for every block: "
-        "NAME=postgres or NAME=redis, perhaps with a version (db=postgres:18); {NAME.url}, "
-        "{NAME.host}, {NAME.port}, {NAME.user}, {NAME.password} and {NAME.name} stand for what it "
-        "tells in env, command and setup",
+        "NAME=postgres or NAME=redis, perhaps with a version (db=postgres:18), or another server "
+        "in an image (a table, as text JSON) with image, port and env; {NAME.url}, {NAME.host}, "
+        "{NAME.port}, {NAME.user}, {NAME.password} and {NAME.name} stand for what it tells in env, "
+        "command and setup",
     )
     setup: str = Field(
         default="",
         description="command that fills what a variant needs, once per run; every block begins with"
-        " a copy of what it left",
+        " a copy of what it left; with an image it runs before every block",
     )
     health: str = Field(
         default="",
@@ -251,8 +253,13 @@ class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters
 
     @property
     def roles(self) -> dict[str, str]:
-        """Return what variants need: the kind of a store, by its name."""
+        """Return what variants need: the kind of a store or an image, by its name."""
         return {name: kind for name, _, kind in (text.partition("=") for text in self.needs)}
+
+    @property
+    def told(self) -> list[str]:
+        """Return the placeholders of what variants need."""
+        return told_by(self.roles)
 
     def _of_needs(self, variants: tuple[Variant, ...]) -> list[str]:
         problems = []
@@ -263,20 +270,16 @@ class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters
                 f"fresh_blocks = {self.fresh_blocks}: what is needed begins every block in one "
                 "state only if it is started afresh for each; leave fresh_blocks at 1"
             )
-        for name, kind in self.roles.items():
-            try:
-                store_node(name, kind)
-            except StackError as error:
-                problems.append(f"needs: {error}")
+        problems += of_needs(self.roles)
         texts = {f"env {name}": text for name, text in self.variables.items()}
         texts |= {"setup": self.setup, "command": self.command}
         texts |= {each.name: each.place for each in variants if each.kind == "command"}
         for name, text in texts.items():
             try:
-                if problem := without_value(text, self.roles):
+                if problem := without_value(text, self.told):
                     raise ValueError(problem)
                 if text and not name.startswith("env "):
-                    words_of(text, self.roles)
+                    words_of(text, self.told)
             except ValueError as error:
                 problems.append(f"{name}: {error}")
         return problems

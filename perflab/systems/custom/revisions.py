@@ -11,6 +11,7 @@ from pathlib import Path
 from perflab.parameters import did_you_mean
 
 COMMIT = re.compile("[0-9a-f]{40}")
+BRANCHES = '"+refs/heads/*:refs/remotes/origin/*"'
 TIMEOUT_S = 30.0
 # Git sets them in its hooks, and would then read another repository than the one that is named.
 OF_A_HOOK = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
@@ -38,7 +39,7 @@ def against(folder: Path, revision: str, working_tree: bool) -> list[str]:
         raise ValueError(_missing(folder, revision))
     base = merge_base(folder, other, head)
     if not base:
-        cut_off = f"; its history was cut off: run '{_deepened(revision)}'"
+        cut_off = f"; its history was cut off: run '{_fetch(folder, revision)}'"
         raise ValueError(
             f"HEAD and '{revision}' have no common commit here" + cut_off * _is_shallow(folder)
         )
@@ -76,24 +77,24 @@ def _missing(repository: Path, revision: str) -> str:
     if _commit(repository, remote):
         return f"{text}, but {remote}: name that one"
     if _is_shallow(repository):
-        return f"{text}, and its history was cut off: run '{_deepened(revision)}' in it"
+        return f"{text}, and its history was cut off: run '{_fetch(repository, revision)}' in it"
     known = git(repository, "for-each-ref", "--format=%(refname:short)").splitlines()
     hint = did_you_mean(revision, known)
-    return f"{text}{hint}: if it is elsewhere, run 'git fetch --tags origin {revision}' in it"
+    return f"{text}{hint}: if it is elsewhere, run '{_fetch(repository, revision)}' in it"
 
 
 def _is_shallow(repository: Path) -> bool:
     return git(repository, "rev-parse", "--is-shallow-repository") == "true"
 
 
-def _deepened(revision: str) -> str:
-    """Return the command that fetches all history, and the branch if the revision is one."""
-    if COMMIT.fullmatch(revision) or revision == "HEAD":
-        return "git fetch --unshallow --tags"
-    # A clone of one branch fetches no other by itself.
-    branch = revision.removeprefix("origin/")
-    refs = f"+refs/heads/{branch}:refs/remotes/origin/{branch}"
-    return f"git fetch --unshallow --tags origin {refs}"
+def _fetch(repository: Path, revision: str) -> str:
+    """Return the command that fetches a revision, and all history that was cut off.
+
+    It names all branches: a clone of one branch fetches no other by itself.
+    """
+    deepens = " --unshallow" * _is_shallow(repository)
+    wanted = revision if COMMIT.fullmatch(revision) else BRANCHES
+    return f"git fetch{deepens} --tags origin {wanted}"
 
 
 def holds(repository: Path, commit: str, file: str) -> bool:

@@ -21,6 +21,12 @@ from perflab.paths import state_dir
 from perflab.project import RESULTS
 from perflab.stacks.builds import made
 from perflab.systems.custom.revisions import git, top_of
+from perflab.systems.custom.submodules_and_lfs import (
+    pointers,
+    refuse_pointers,
+    submodules,
+    submodules_of_tree,
+)
 
 TIMEOUT_S = 600.0
 # Of the digest of a working tree: as many as a commit has.
@@ -29,12 +35,13 @@ DIGITS = 40
 REPOSITORY = """set -eu
 unset $(git rev-parse --local-env-vars)
 cd "$1"
-objects=$(cd {repository} && cd "$(git rev-parse --git-path objects)" && pwd)
-shallow=$(cd {repository} && realpath "$(git rev-parse --git-path shallow)")
+theirs() {{ git -C {repository} --work-tree=. "$@"; }}
+objects=$(cd {repository} && cd "$(theirs rev-parse --git-path objects)" && pwd)
+shallow=$(cd {repository} && realpath "$(theirs rev-parse --git-path shallow)")
 git init --quiet --template= .
 echo "$objects" > .git/objects/info/alternates
 if [ -f "$shallow" ]; then cp "$shallow" .git/shallow; fi
-git -C {repository} for-each-ref --format='create %(refname) %(objectname)' refs/tags |
+theirs for-each-ref --format='create %(refname) %(objectname)' refs/tags |
     git update-ref --stdin
 git update-ref --no-deref HEAD {commit}
 """
@@ -42,6 +49,10 @@ git update-ref --no-deref HEAD {commit}
 CHECKED_OUT = """
 GIT_LFS_SKIP_SMUDGE=1 git -c core.hooksPath=/dev/null checkout --quiet --force --detach {commit}
 """
+# $1 is the folder of a submodule within; git is to take the contents for what the pointers name.
+WITHIN = '(\nset -- "$1"/{path}\n{script})\n'
+OF_LFS = "cp -- {kept} {path}\n"
+UNCHANGED = "printf '%s\\0' {paths} | git update-index --assume-unchanged -z --stdin\n"
 COPIED = 'set -eu\ncp -a {tree}/. "$1"\ncd "$1"\n'
 INDEX = "git read-tree HEAD\n"
 # Within a working tree: results of the lab, which are no part of the service.
@@ -51,7 +62,16 @@ OF_THE_LAB = (RESULTS["runs"], RESULTS["sweeps"], ".git")
 def script_of_commit(repository: Path, commit: str) -> str:
     """Return a shell script that fills the folder ``$1`` with a commit and enters it."""
     words = {"repository": shlex.quote(str(repository)), "commit": commit}
-    return (REPOSITORY + CHECKED_OUT).format(**words)
+    script = (REPOSITORY + CHECKED_OUT).format(**words)
+    of_lfs = {shlex.quote(path): kept for path, kept in pointers(repository, commit).items()}
+    for path, kept in of_lfs.items():
+        script += OF_LFS.format(kept=shlex.quote(str(kept)), path=path)
+    if of_lfs:
+        script += UNCHANGED.format(paths=" ".join(of_lfs))
+    for each in submodules(repository, commit):
+        within = script_of_commit(each.repository, each.commit)
+        script += WITHIN.format(path=shlex.quote(each.path), script=within)
+    return script
 
 
 def script_of_tree(digest: str) -> str:
@@ -60,14 +80,17 @@ def script_of_tree(digest: str) -> str:
 
 
 def without_repository(script: str, folder: Path) -> None:
-    """Fill a folder by a script, and leave out its repository; ValueError with the last message."""
-    _run(f'{script}rm -rf "$1/.git"', folder)
+    """Fill a folder by a script, without its repositories; ValueError with the last message."""
+    _run(f'{script}find "$1" -name .git -prune -exec rm -rf {{}} +', folder)
 
 
 def _run(script: str, folder: Path) -> None:
-    words = ["sh", "-c", script, "sh", str(folder)]
+    # A script that is an argument may not be long.
+    words = ["sh", "-s", str(folder)]
     try:
-        subprocess.run(words, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+        subprocess.run(
+            words, input=script, check=True, capture_output=True, text=True, timeout=TIMEOUT_S
+        )
     except subprocess.CalledProcessError as error:
         raise ValueError(error.stderr.strip()[-500:]) from None
     except subprocess.TimeoutExpired:
@@ -78,10 +101,11 @@ def keep(folder: Path) -> str:
     """Copy the working tree that a folder is in, and return the digest of its files.
 
     Files that git ignores are left out, as are the lab's own results. Raises ValueError where files
-    change meanwhile.
+    change meanwhile, or some of a submodule or of LFS are not here.
     """
     top, _ = top_of(folder)
     commit, names = _head(top), _names(top)
+    refuse_pointers(top, names)
     digest = _digest(top, commit, names)
 
     def make(target: Path) -> None:
@@ -140,6 +164,8 @@ def _names(top: Path) -> list[Path]:
         names = [Path(name) for name in git(top, *listed).split("\0") if name]
     except ValueError:
         names = [path.relative_to(top) for path in top.rglob("*")]
+    else:
+        names += [each / name for each in submodules_of_tree(top) for name in _names(top / each)]
     return [
         name
         for name in sorted({*names})

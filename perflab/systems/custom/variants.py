@@ -15,6 +15,7 @@ from perflab.errors import TargetRefused
 from perflab.load.clients.targets import split
 from perflab.parameters import did_you_mean
 from perflab.systems.custom.revisions import commit_of
+from perflab.systems.custom.submodules_and_lfs import check_whole
 from perflab.systems.custom.trees import DIGITS, is_kept, keep
 
 KINDS = {
@@ -32,8 +33,6 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 TAKEN = ("client", "lab")
 PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 KNOWN = ("port", "host")
-# What a store tells who needs it.
-TOLD = ("url", "host", "port", "user", "password", "name")
 DIGEST = re.compile(f"@[0-9a-f]{{{DIGITS}}}$")
 
 
@@ -136,7 +135,9 @@ def _revision(place: str, folder: Path) -> tuple[str, str]:
     if not (at_sign and path and revision):
         raise ValueError(f"'{place}' is not REPOSITORY@REVISION, like .@v1.2")
     repository = (folder / Path(path).expanduser()).resolve()
-    return str(repository), commit_of(repository, revision)
+    commit = commit_of(repository, revision)
+    check_whole(repository, commit)
+    return str(repository), commit
 
 
 def _working_tree(place: str, folder: Path) -> tuple[str, str]:
@@ -150,23 +151,23 @@ def _working_tree(place: str, folder: Path) -> tuple[str, str]:
     return str(tree), digest or keep(tree)
 
 
-def words_of(command: str, roles: Iterable[str] = ()) -> list[str]:
+def words_of(command: str, told: Iterable[str] = ()) -> list[str]:
     """Return the words of a command, split as by a shell; the command runs without one.
 
-    ``roles`` are those of what the service needs. ValueError where a quote is open, there is no
-    word, or a placeholder has no value.
+    ``told`` are the placeholders of what the service needs. ValueError where a quote is open, there
+    is no word, or a placeholder has no value.
     """
     words = shlex.split(command)
     if not words:
         raise ValueError("the command is empty")
-    if problem := without_value(command, roles):
+    if problem := without_value(command, told):
         raise ValueError(problem)
     return words
 
 
-def without_value(text: str, roles: Iterable[str] = ()) -> str:
+def without_value(text: str, told: Iterable[str] = ()) -> str:
     """Return that a text has a placeholder that has no value, or an empty string."""
-    known = [*KNOWN, *(f"{role}.{field}" for role in roles for field in TOLD)]
+    known = [*KNOWN, *told]
     for name in PLACEHOLDER.findall(text):
         if name not in known:
             listed = ", ".join(f"{{{each}}}" for each in known)

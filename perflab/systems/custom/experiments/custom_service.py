@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
 from perflab.stacks.stores import store_node
 from perflab.systems.custom.instruments import ByRequest, RightAnswer, ServiceCost
+from perflab.systems.custom.needs import image_of
 from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.revisions import is_dirty, merge_base, top_of
@@ -53,10 +54,7 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     if variant.kind == "url":
         target = Target(url=variant.place, allowed=parameters.allow_targets)
     else:
-        stores = {
-            role: store_node(f"{variant.name}.{role}", kind, apart=variant.name)
-            for role, kind in parameters.roles.items()
-        }
+        stores = {role: _needed(variant, role, parameters) for role in parameters.roles}
         needs = {role: store.name for role, store in stores.items()}
         own = Node(name=variant.name, service=service_of(variant, parameters), needs=needs)
         nodes = (*stores.values(), own)
@@ -66,7 +64,8 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
         allowed=parameters.allow_targets,
     )
     names = parameters.request_names
-    counting = (StoreRows(),) if nodes and parameters.needs else ()
+    are_counted = any(image_of(kind) is None for kind in parameters.roles.values())
+    counting = (StoreRows(),) if nodes and are_counted else ()
     sharing = (SharedStores(addresses=parameters.also),) if nodes and parameters.also else ()
     by_request = (ByRequest(names=names),) if names else ()
     return Treatment(
@@ -80,18 +79,20 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     )
 
 
+def _needed(variant: Variant, role: str, parameters: OwnServiceParameters) -> Node:
+    """Return the node of what a variant needs, of its own."""
+    name, wanted = f"{variant.name}.{role}", parameters.roles[role]
+    if image := image_of(wanted):
+        service = _written(role, image.description(parameters.start_timeout_s), wanted)
+        return Node(name=name, service=service, apart=variant.name)
+    return store_node(name, wanted, apart=variant.name)
+
+
 def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
-    """Return the name of a variant's service; write its description unless it is there.
-
-    The description lies in a folder that is named by its content.
-    """
+    """Return the name of a variant's service; write its description unless it is there."""
     description, script = _description(variant, parameters)
-    digest = hashlib.sha256(json.dumps([description, script, variant.text]).encode()).hexdigest()
-    # Container engines allow only small letters in names.
-    stem = re.sub("[^a-z0-9]+", "-", variant.name.lower()).strip("-")
-    name = f"{VARIANT}{stem}-{digest[:12]}"
 
-    def make(folder: Path) -> None:
+    def fill(folder: Path) -> None:
         if script:
             (folder / SCRIPT).write_text(script)
         if variant.is_tree and not script:
@@ -99,6 +100,27 @@ def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
             tree.mkdir()
             without_repository(_filled(variant), tree)
             description["folder"] = str(tree / _below_top(variant))
+
+    return _written(variant.name, description, script, variant.text, fill=fill)
+
+
+def _written(
+    stem: str,
+    description: dict[str, Any],
+    *marks: str,
+    fill: Callable[[Path], None] = lambda _: None,
+) -> str:
+    """Write a description, unless it is there, and return the name of its service.
+
+    It lies in a folder that is named by its content, which has what ``fill`` puts there.
+    """
+    digest = hashlib.sha256(json.dumps([description, *marks]).encode()).hexdigest()
+    # Container engines allow only small letters in names.
+    plain = re.sub("[^a-z0-9]+", "-", stem.lower()).strip("-")
+    name = f"{VARIANT}{plain}-{digest[:12]}"
+
+    def make(folder: Path) -> None:
+        fill(folder)
         entries = {"name": name, **description}.items()
         toml = "".join(f"{entry} = {_value(value)}\n" for entry, value in entries)
         (folder / "service.toml").write_text(toml, encoding="utf-8")
@@ -128,10 +150,10 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
     script, begin = "", [*BEGIN_IN, str(begins_in(parameters.folder))]
     match variant.kind:
         case "command":
-            words = _taken_out(words_of(variant.place, parameters.roles), variables)
+            words = _taken_out(words_of(variant.place, parameters.told), variables)
             description["command"] = [*begin, *words]
         case "git" | "tree" if parameters.command:
-            words = _taken_out(words_of(parameters.command, parameters.roles), variables)
+            words = _taken_out(words_of(parameters.command, parameters.told), variables)
             below = _below_top(variant)
             begin = [*BEGIN_IN, f"{{artifacts}}/{below}"]
             description["command"] = [*begin, *words]
@@ -150,7 +172,7 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
         case "image":
             description["docker"] = {"image": variant.place}
     if parameters.setup:
-        words = _taken_out(words_of(parameters.setup, parameters.roles), variables)
+        words = _taken_out(words_of(parameters.setup, parameters.told), variables)
         # In a container it begins in the image's own folder.
         description["setup"] = {"command": [*begin * bool(description["command"]), *words]}
     return description, script
@@ -188,7 +210,8 @@ def _value(value: Any) -> str:
     Only halves of characters would be no TOML: JSON escapes an emoji as two of them.
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {_value(item)}" for name, item in value.items()) + "}"
+        pairs = (f"{_value(name)} = {_value(item)}" for name, item in value.items())
+        return "{" + ", ".join(pairs) + "}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -262,6 +285,11 @@ def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
             f"{', '.join(urls)}: the lab did not start it, and cannot start it afresh for every "
             "block, so a difference of 1 or 2% may be that of its process; its CPU and memory are "
             "not known and not compared"
+        )
+    if images := [role for role, kind in parameters.roles.items() if image_of(kind)]:
+        texts.append(
+            f"{', '.join(images)}: requests to it pass the container engine, whose time is in that "
+            "of each answer, and whose CPU counts as nobody's"
         )
     shared = (
         f"{address}: the lab did not start this store; all variants share it, and it grows by what "
