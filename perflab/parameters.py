@@ -254,7 +254,8 @@ OF_KIND = ("_type", "_parsing", "_from_float", "_parsing_size")
 WANTED = {
     "greater_than": "must be above {gt}", "greater_than_equal": "must be {ge} or more",
     "less_than": "must be below {lt}", "less_than_equal": "must be {le} or less",
-    "literal_error": "must be {expected}", "finite_number": "must be a finite number",
+    "literal_error": "must be {expected}", "enum": "must be {expected}",
+    "finite_number": "must be a finite number",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from perflab.analysis.answers import answers_to_claims
 from perflab.recordings import Run, claims, published
+from perflab.recordings.published_results import numbers
 from perflab.reports.regions import regions
 from perflab.reports.rules import findings_of
 
@@ -37,8 +38,8 @@ def faults(text: str, study: str, runs: Sequence[Run]) -> list[str]:
 
 def known_numbers(study: str, runs: Iterable[Run]) -> set[float]:
     """Return the numbers of a study's words, of its runs' answers and of what these runs set."""
-    stated = claims()
-    texts = [*published(study)["note"].dropna(), *stated.loc[stated["study"] == study, "claim"]]
+    rows = (*numbers(study), *claims(study))
+    texts = [row.note for row in rows] + [row.claim for row in claims(study)]
     for run in runs:
         texts += [json.dumps(run.record.parameters), *(item.name for item in run.record.treatments)]
         for answer in answers_to_claims(findings_of(run)):

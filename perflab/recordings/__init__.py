@@ -6,6 +6,7 @@ from perflab.recordings.published_results import (
     claims,
     published,
     published_value,
+    stated,
     studies,
     targets,
 )
@@ -49,6 +50,6 @@ __all__ = [
     "check_same", "check_services", "claims", "complete_blocks", "fault", "is_reference",
     "is_whole", "list_runs", "named", "new_run_id", "newest_runs", "open_run", "pack",
     "published", "published_value", "reference_run", "reference_runs", "remaining_blocks",
-    "response_of", "select", "studies", "targets", "trial_id", "trials_of_runs", "typical",
-    "without_rows",
+    "response_of", "select", "stated", "studies", "targets", "trial_id", "trials_of_runs",
+    "typical", "without_rows",
 ]  # fmt: skip

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from csv import DictReader
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeVar
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from perflab.errors import RecordingError
-from perflab.parameters import did_you_mean
+from perflab.parameters import Parameters, did_you_mean
 from perflab.paths import parts_of_systems, project_root
+from perflab.recordings.published_rows import Claim, Number
+from perflab.recordings.typed_rows import rows_of
 from perflab.statistics.comparison import Scale, SizeBound
 
 COLUMNS = (
-    "study", "place", "scenario", "measure", "unit", "value", "qualifier", "kind", "answer", "note",
+    "study", "place", "scenario", "measure", "unit", "value", "qualifier", "kind", "answer",
+    "experiment", "parameters", "item", "reason", "note",
 )  # fmt: skip
-CLAIM_COLUMNS = ("study", "place", "claim_id", "claim", "kind", "answer")
 CLAIMS = "claims"
-# A table, and its numbers by place, scenario and measure.
-Study: TypeAlias = tuple[pd.DataFrame, dict[tuple[str, str, str], float]]
 # Tables about all studies, for `perflab.reports.ledger`; the other files are of single studies.
 SHARED = (CLAIMS, "reasons", "estimands", "checks")
+P = TypeVar("P", bound=Parameters)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study's numbers: their rows, the same as a table, and the values by key."""
+
+    numbers: tuple[Number, ...]
+    table: pd.DataFrame
+    values: Mapping[tuple[str, str, str], float]
 
 
 def studies() -> list[str]:
@@ -34,13 +45,16 @@ def studies() -> list[str]:
 def published(study: str) -> pd.DataFrame:
     """Return a study's published values, one number per row.
 
-    Columns: study, place, scenario, measure, unit, value (float), qualifier, kind, answer, note;
-    see the README beside the files.
+    The columns are those of the file; see the README beside it.
 
     RecordingError where there is no study of that name.
     """
-    table, _ = _read(study)
-    return table.copy()
+    return _read(study).table.copy()
+
+
+def numbers(study: str) -> tuple[Number, ...]:
+    """Return the rows of a study's published values."""
+    return _read(study).numbers
 
 
 def _read(study: str) -> Study:
@@ -53,19 +67,18 @@ def _read(study: str) -> Study:
             f"no published study '{study}'{did_you_mean(study, known)}; "
             f"there are: {', '.join(known) or f'none in {_own_folder()}'}"
         )
-    return _version(path, path.stat().st_mtime_ns)
+    return _study(path, path.stat().st_mtime_ns)
 
 
 @cache
-def _version(path: Path, _: int) -> Study:
+def _study(path: Path, _: int) -> Study:
     """Return the content of a study's file, which is read again only after a change."""
-    table = pd.read_csv(path, keep_default_na=False, dtype="str")
-    try:
-        table["value"] = table["value"].astype(float)
-    except (KeyError, ValueError) as error:
-        raise RecordingError(f"{path}: column 'value' must hold numbers ({error})") from None
-    keys = zip(table["place"], table["scenario"], table["measure"], strict=True)
-    return table[list(COLUMNS)], dict(zip(keys, table["value"], strict=True))
+    rows = rows_of(path, Number)
+    return Study(
+        tuple(rows),
+        pd.DataFrame([row.model_dump(mode="json") for row in rows], columns=list(COLUMNS)),
+        {(row.place, row.scenario, row.measure): row.value for row in rows},
+    )
 
 
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
@@ -74,7 +87,7 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
     RecordingError where there is no such study, or no such row in it; the message names the
     nearest.
     """
-    _, values = _read(study)
+    values = _read(study).values
     key = (place, scenario, measure)
     if key not in values:
         name = " / ".join(key)
@@ -85,25 +98,38 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
 
 def targets(study: str) -> dict[str, float]:
     """Return a study's targets by measure, in the unit of the measure."""
-    _, values = _read(study)
-    return {key[2]: value for key, value in values.items() if key[0] == "targets"}
+    return {key[2]: value for key, value in _read(study).values.items() if key[0] == "targets"}
 
 
-def claims() -> pd.DataFrame:
-    """Return the published claims: study, place, claim_id, claim (in our words), kind, answer."""
-    return pd.DataFrame(shared_rows(CLAIMS), columns=list(CLAIM_COLUMNS))
+def claims(study: str = "") -> list[Claim]:
+    """Return the published claims of a study, or of all."""
+    return [claim for claim in shared_rows(CLAIMS, Claim) if study in ("", claim.study)]
 
 
-def shared_rows(name: str) -> list[dict[str, str]]:
+def stated(study: str, claim_id: str) -> str:
+    """Return what a study claims, as a clause.
+
+    RecordingError where it has no such claim.
+    """
+    clauses = {claim.claim_id: claim.clause for claim in claims(study)}
+    if claim_id not in clauses:
+        nearest = did_you_mean(claim_id, clauses)
+        raise RecordingError(f"claims.csv has no claim '{claim_id}' of {study}{nearest}")
+    return clauses[claim_id]
+
+
+def shared_rows(name: str, model: type[P]) -> list[P]:
     """Return the rows of a table about all studies: the checkout's, then those of other systems."""
     first, *others = [folder / f"{name}.csv" for folder in _folders()]
     if not first.exists():
         raise RecordingError(f"{first}: is missing; it is part of the checkout")
-    rows: list[dict[str, str]] = []
-    for path in [first, *(path for path in others if path.exists())]:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows += [{key: value or "" for key, value in line.items()} for line in DictReader(file)]
-    return rows
+    paths = [first, *(path for path in others if path.exists())]
+    return [row for path in paths for row in _shared(path, model, path.stat().st_mtime_ns)]
+
+
+@cache
+def _shared(path: Path, model: type[P], _: int) -> list[P]:
+    return rows_of(path, model)
 
 
 def _files() -> dict[str, Path]:

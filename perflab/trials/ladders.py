@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from pydantic import Field, model_validator
 
+from perflab.errors import RecordingError
 from perflab.instruments import Instrument
 from perflab.load.workload import Workload
 from perflab.parameters import Parameters, did_you_mean
 from perflab.recordings import Contrast
-from perflab.recordings.published_results import Direction
+from perflab.recordings.contrast_rows import RUNG
+from perflab.recordings.typed_rows import checked, lines_of
 from perflab.stacks.plan import StackPlan
 from perflab.trials.experiment import PresetParameters, RunParameters
 from perflab.trials.plan import Treatment
-
-RUNG = "rung"
 
 
 class Labelled(Parameters):
@@ -25,8 +27,6 @@ class Labelled(Parameters):
     label: str
 
 
-# Rungs, response, published direction, claim and its source, as :func:`between` takes them.
-Row = tuple[tuple[str, str], str, Direction | None, str, str]
 P = TypeVar("P", bound=RunParameters)
 R = TypeVar("R", bound=Labelled)
 
@@ -61,12 +61,37 @@ class LadderParameters(PresetParameters):
         return self
 
 
-def of_sets(
-    rungs: Mapping[str, R], sets: Mapping[str, Collection[str]], names: Iterable[str]
-) -> dict[str, R]:
-    """Return the rungs of the named sets, each once, in the order of ``rungs``."""
-    chosen = {rung for name in names for rung in sets[name]}
-    return {name: rung for name, rung in rungs.items() if name in chosen}
+@dataclass(frozen=True)
+class Ladder(Generic[R]):
+    """The rungs of a system by name, and which of them each set has."""
+
+    rungs: Mapping[str, R]
+    sets: Mapping[str, tuple[str, ...]]
+
+    def chosen(self, names: Iterable[str]) -> dict[str, R]:
+        """Return the rungs of the named sets, each once, in the order of the ladder."""
+        chosen = {rung for name in names for rung in self.sets[name]}
+        return {name: rung for name, rung in self.rungs.items() if name in chosen}
+
+
+def read_ladder(file: Path, model: type[R]) -> Ladder[R]:
+    """Read the rungs of a system from its table.
+
+    Columns: ``rung`` (its name), ``sets`` (those that it is in), and fields of the model; an empty
+    cell has the field's default.
+
+    RecordingError where a row is not as wanted, or a name stands twice.
+    """
+    rungs: dict[str, R] = {}
+    sets: dict[str, tuple[str, ...]] = {}
+    for where, cells in lines_of(file):
+        name = cells.pop("rung", "")
+        if not name or name in rungs:
+            raise RecordingError(f"{where}: rung = '{name}': each has a name of its own")
+        for of_set in cells.pop("sets", "").split():
+            sets[of_set] = (*sets.get(of_set, ()), name)
+        rungs[name] = checked(model, cells, where)
+    return Ladder(rungs, sets)
 
 
 def treatments_of(
@@ -95,36 +120,6 @@ def treatments_of(
         )
         for name, rung in rungs.items()
     ]
-
-
-def between(
-    rungs: tuple[str, str],
-    response: str,
-    direction: Direction | None,
-    claim: str,
-    source: str = "",
-    ratio: float | None = None,
-    set_by_load: str = "",
-    *,
-    words: Mapping[str, str],
-) -> Contrast:
-    """Return the contrast of a response between two rungs: the first over the second.
-
-    ``direction`` and ``ratio`` are as published, or None. ``source`` says where the direction was
-    published, and is left out without one. ``words`` are those for responses in names of contrasts.
-    """
-    above, below = rungs
-    return Contrast(
-        name=f"{above} against {below}, {words[response]}",
-        claim=claim,
-        response=response,
-        numerator={RUNG: above},
-        denominator={RUNG: below},
-        published_direction=direction,
-        published_ratio=ratio,
-        source=source if direction else "",
-        set_by_load=set_by_load,
-    )
 
 
 def having(contrasts: Iterable[Contrast], have: Collection[str]) -> list[Contrast]:

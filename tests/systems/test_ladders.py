@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from perflab import systems
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, RecordingError
 from perflab.recordings.responses import named
 from perflab.systems.chat.rungs import RUNGS
+from perflab.systems.chat.stacks import Rung as ChatRung
+from perflab.systems.llm import rungs as llm_rungs
+from perflab.systems.metricstream import rungs as metricstream_rungs
+from perflab.systems.registry import rungs as registry_rungs
+from perflab.trials.ladders import Ladder, read_ladder
 from perflab.trials.plan import RunPlan
 from tests.systems.planned import plan_of
 
@@ -53,6 +59,35 @@ def plans(name: str) -> list[RunPlan]:
     if name == "chat_ladder":
         parameter_sets += [{"preset": "published"}, {"rungs": tuple(RUNGS)}]
     return [plan_of(name, **parameters) for parameters in parameter_sets]
+
+
+TABLES = {
+    "registry_downloads": registry_rungs.LADDER,
+    "connection_lifecycle": metricstream_rungs.LADDER,
+    "llm_streaming": llm_rungs.LADDER,
+}
+
+
+@pytest.mark.parametrize(("name", "ladder"), TABLES.items())
+def test_the_sets_of_the_table_are_those_that_the_parameter_offers(
+    name: str, ladder: Ladder[Any]
+) -> None:
+    (sets, _) = get_args(systems.experiment(name).parameters.model_fields["sets"].annotation)
+    of_parameter = {llm_rungs.LIMITS} if name == "llm_streaming" else set()
+    assert set(ladder.sets) | of_parameter == set(get_args(sets))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [("a,all\na,all\n", "line 3: rung = 'a'"), (",all\n", "line 2: rung = ''")],
+)
+def test_rungs_without_a_name_of_their_own_are_refused(
+    rows: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "rungs.csv"
+    file.write_text(f"rung,sets\n{rows}")
+    with pytest.raises(RecordingError, match=said):
+        read_ladder(file, ChatRung)
 
 
 def words(plan: RunPlan) -> list[tuple[str, str]]:

@@ -87,7 +87,7 @@ def test_its_published_rows_are_in_the_ledger_and_checked_by_its_own_checks(
         ("result", "not measured"), ("result", "same as another row"),
         ("claim", "not measured"),
     ]  # fmt: skip
-    assert {row["why"] for row in rows} >= {"perflab run tally_delay"}
+    assert {row["command"] for row in rows} >= {"perflab run tally_delay"}
     assert (check["check"], check["finding"]) == ("ten times", "consistent")
 
 

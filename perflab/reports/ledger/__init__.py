@@ -1,7 +1,7 @@
 """The claim ledger: every published row with what became of it.
 
-Rows and answers are data (:mod:`~perflab.reports.ledger.rows`). The ledger judges nothing: it looks
-up the verdicts of the chosen runs (:mod:`perflab.reports.runs`).
+Rows and answers are data (:mod:`~perflab.recordings.published_rows`). The ledger judges nothing: it
+looks up the verdicts of the chosen runs (:mod:`perflab.reports.runs`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from csv import DictReader
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,8 @@ from perflab.recordings import (
     reference_runs,
     select,
 )
-from perflab.reports.ledger.rows import Answered, Row, RowAnswer, mismatch, plan_of, reasons, rows
+from perflab.recordings.published_rows import Answered, Number, Row
+from perflab.reports.ledger.rows import mismatch, plan_of, reasons, rows
 from perflab.reports.ledger.study_check import Check, checks
 from perflab.reports.rules import findings_of, rules_of
 from perflab.reports.runs import judged_runs
@@ -51,14 +52,15 @@ class Entry:
     """A published row and what became of it.
 
     ``outcome`` is the result where a contrast judges the row; of several, that of all of them.
-    ``why`` is the reason, or the
-    command to type. ``measured`` and ``n`` have an item for each contrast of the row. ``shipped``
-    says that the run is one of the reference.
+    ``why`` is the reason, and
+    ``command`` what measures or shows it. ``measured`` and ``n`` have an item for each contrast of
+    the row. ``shipped`` says that the run is one of the reference.
     """
 
     row: Row
     outcome: str
     why: str = ""
+    command: str = ""
     measured: tuple[str, ...] = ()
     n: tuple[str, ...] = ()
     run_id: str = ""
@@ -67,7 +69,7 @@ class Entry:
 
     @property
     def has_no_run(self) -> bool:
-        """Whether no run has measured the row; ``why`` is a command that does."""
+        """Whether no run has measured the row; ``command`` does."""
         return self.outcome == UNMEASURED and not self.judged
 
 
@@ -79,7 +81,9 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
     return _ledger(study, judged_runs(backend), _shipped(backend))
 
 
-REFERENCE_COLUMNS = ("study", "row", "backend", "run", "judged", "outcome", "measured", "n", "why")
+REFERENCE_COLUMNS = (
+    "study", "row", "backend", "run", "judged", "outcome", "measured", "n", "why", "command",
+)  # fmt: skip
 # Between the items of a cell.
 NEXT = " | "
 
@@ -94,6 +98,7 @@ def reference_table() -> pd.DataFrame:
         (
             entry.row.study, entry.row.key, runs[entry.run_id].record.backend, entry.run_id,
             entry.judged, entry.outcome, NEXT.join(entry.measured), NEXT.join(entry.n), entry.why,
+            entry.command,
         )
         for entry in _ledger("", select(runs.values()), {})
         if entry.run_id and entry.outcome != SAME
@@ -116,8 +121,9 @@ def _by_reference(entry: Entry, line: Mapping[str, str]) -> Entry:
     measured, n = (tuple(filter(None, line[name].split(NEXT))) for name in ("measured", "n"))
     judged = line["judged"] == "True"
     return Entry(
-        entry.row, line["outcome"], line["why"], measured, n, line["run"], judged, shipped=True
-    )
+        entry.row, line["outcome"], line["why"], line["command"], measured, n, line["run"], judged,
+        shipped=True,
+    )  # fmt: skip
 
 
 def _ledger(
@@ -203,7 +209,7 @@ class AnsweringRun:
         findings = [
             finding
             for finding in self.findings
-            if row.answer.covers(finding.contrast.name) and not mismatch(row, finding.contrast)
+            if row.covers(finding.contrast.name) and not mismatch(row, finding.contrast)
         ]
         if not findings:
             return None
@@ -221,17 +227,18 @@ class AnsweringRun:
             names = [finding.contrast.name.rpartition(", ")[2] for finding in findings]
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]
         n = tuple(part.effect.n_text if part.effect else MISSING for part in findings)
-        numbers = (tuple(measured), n, self.run.run_id)
-        return Entry(row, outcome, why, *numbers, judged=True)
+        return Entry(
+            row, outcome, why, measured=tuple(measured), n=n, run_id=self.run.run_id, judged=True
+        )
 
-    def weight(self, answer: RowAnswer) -> tuple[bool, int, str]:
+    def weight(self, row: Row) -> tuple[bool, int, str]:
         """Return the rank of the run among those that can answer; the largest rank wins.
 
-        First come runs with exactly the parameters of the answer and defaults for the rest, then
+        First come runs with exactly the parameters of the row and defaults for the rest, then
         those with more complete blocks, then newer ones.
         """
         record = self.run.record
-        planned = plan_of(answer).parameters
+        planned = plan_of(row).parameters
         fields = systems.experiment(record.experiment).parameters.model_fields
         # A parameter that is newer than the run had what is its default today.
         defaults = {name: fields[name].default for name in planned if name in fields}
@@ -241,10 +248,10 @@ class AnsweringRun:
         return is_as_planned, self.complete_blocks, record.created_at
 
 
-def _by_weight(runs: Sequence[AnsweringRun], answer: RowAnswer) -> Sequence[AnsweringRun]:
-    """Return the runs of an answer's experiment, the one to ask first in front."""
-    suited = [run for run in runs if run.run.record.experiment == answer.experiment]
-    return sorted(suited, key=lambda run: run.weight(answer), reverse=True)
+def _by_weight(runs: Sequence[AnsweringRun], row: Row) -> Sequence[AnsweringRun]:
+    """Return the runs of a row's experiment, the one to ask first in front."""
+    suited = [run for run in runs if run.run.record.experiment == row.experiment]
+    return sorted(suited, key=lambda run: run.weight(row), reverse=True)
 
 
 def _answered(
@@ -254,8 +261,7 @@ def _answered(
     whys: Mapping[str, str],
 ) -> Entry:
     """Return a row's entry; PerflabError where its answer names something that does not exist."""
-    kind, name = row.answer.kind, row.answer.name
-    match kind:
+    match row.answer:
         case Answered.CONTRAST:
             return _by_contrast(row, runs)
         case Answered.RULE:
@@ -265,85 +271,98 @@ def _answered(
         case Answered.SETTING:
             return _by_setting(row)
         case Answered.BUILT_IN:
-            return Entry(row, TAKEN_OVER, name)
+            return Entry(row, TAKEN_OVER, row.reason)
         case Answered.SAME_AS:
-            return Entry(row, SAME, name)
-        case Answered.CHECK if check := checks.get((row.study, name)):
-            words = f"{check.statement}: {check.finding} ({check.numbers})"
-            return Entry(row, CHECKED, words)
-        case Answered.NOT_COMPARABLE | Answered.NOT_TESTABLE if name in whys:
-            return Entry(row, str(kind), whys[name])
+            return Entry(row, SAME)
+        case Answered.CHECK:
+            check = _named("check", (row.study, row.item), checks, row.item)
+            return Entry(row, CHECKED, f"{check.statement}: {check.finding} ({check.numbers})")
+        case Answered.NOT_COMPARABLE | Answered.NOT_TESTABLE:
+            return Entry(row, str(row.answer), _named("reason", row.reason, whys, row.reason))
         case Answered.NONE:
             raise RecordingError("it has no answer")
-    what = "check" if kind == Answered.CHECK else "reason"
-    raise RecordingError(f"there is no {what} '{name}'")
+
+
+Key = TypeVar("Key")
+Named = TypeVar("Named")
+
+
+def _named(kind: str, key: Key, known: Mapping[Key, Named], name: str) -> Named:
+    if key not in known:
+        raise RecordingError(f"there is no {kind} '{name}'")
+    return known[key]
 
 
 def _by_contrast(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
-    answer = row.answer
-    planned = [item for item in plan_of(answer).contrasts if answer.covers(item.name)]
+    planned = [contrast for contrast in plan_of(row).contrasts if row.covers(contrast.name)]
     if not planned:
-        raise RecordingError(f"{answer.experiment} has no contrast '{answer.name}'")
+        raise RecordingError(f"{row.experiment} has no contrast '{row.item}'")
     if unfit := next(filter(None, (mismatch(row, contrast) for contrast in planned)), ""):
         raise RecordingError(unfit)
-    for run in _by_weight(runs, answer):
+    for run in _by_weight(runs, row):
         if entry := run.judged(row):
             return entry
     untestable = [contrast.not_testable for contrast in planned]
     if all(untestable):
         return Entry(row, NOT_TESTABLE, "; ".join(dict.fromkeys(untestable)))
-    return Entry(row, UNMEASURED, answer.command)
+    return _unmeasured(row)
 
 
 def _by_rule(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
-    answer, system = row.answer, plan_of(row.answer).system
-    if answer.name not in (claim for rule in rules_of(system) for claim in rule.claims):
-        raise RecordingError(f"no rule of system '{system}' judges '{answer.name}'")
-    entries = (run.judged(row) for run in _by_weight(runs, answer))
-    return next(filter(None, entries), None) or Entry(row, UNMEASURED, answer.command)
+    system = plan_of(row).system
+    if row.item not in (claim for rule in rules_of(system) for claim in rule.claims):
+        raise RecordingError(f"no rule of system '{system}' judges '{row.item}'")
+    entries = (run.judged(row) for run in _by_weight(runs, row))
+    return next(filter(None, entries), None) or _unmeasured(row)
+
+
+def _unmeasured(row: Row) -> Entry:
+    return Entry(row, UNMEASURED, command=row.command)
 
 
 def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
-    answer, plan = row.answer, plan_of(row.answer)
-    system, planned = plan.system, {item.name for item in plan.treatments}
-    answering = _by_weight(runs, answer)
+    plan = plan_of(row)
+    planned = {item.name for item in plan.treatments}
+    answering = _by_weight(runs, row)
     if answering:
-        check_view(answer, system)
+        check_view(row.item, plan.system)
     for run in answering:
         # A figure shows what was published only if it has the treatments that are in question.
-        if answer.name in run.views and planned <= run.treatments:
-            words = f"perflab.draw(run, '{answer.name}')"
-            return Entry(row, SHOWN, words, run_id=run.run.run_id)
-    return Entry(row, UNMEASURED, answer.command)
+        if row.item in run.views and planned <= run.treatments:
+            command = f"perflab.draw(run, '{row.item}')"
+            return Entry(row, SHOWN, command=command, run_id=run.run.run_id)
+    return _unmeasured(row)
 
 
-def check_view(answer: RowAnswer, system: str) -> None:
+def check_view(name: str, system: str) -> None:
     """Raise RecordingError where a system has no such view.
 
     All that draws is imported for it, so it is done only once there is a run to show.
     """
     from perflab.reports.figures import declared_views
 
-    if answer.name not in declared_views(system):
-        raise RecordingError(f"there is no view '{answer.name}'")
+    if name not in declared_views(system):
+        raise RecordingError(f"there is no view '{name}'")
 
 
 def _by_setting(row: Row) -> Entry:
-    experiment, name = row.answer.experiment, row.answer.name
-    plan = plan_of(row.answer)
+    name, plan = row.item, plan_of(row)
     values = [*np.ravel(plan.parameters.get(name, ())), *plan.factors.get(name, ())]
-    if row.value in pd.to_numeric(pd.Series(values, dtype=str), errors="coerce").tolist():
-        return Entry(row, TAKEN_OVER, f"{name} of {experiment}")
+    known = pd.to_numeric(pd.Series(values, dtype=str), errors="coerce").tolist()
+    if isinstance(row, Number) and row.value in known:
+        return Entry(row, TAKEN_OVER, f"{name} of {row.experiment}")
     shown = ", ".join(map(str, values)) or "nothing"
-    raise RecordingError(f"{experiment}: {name} is {shown}, published is {row.published}")
+    raise RecordingError(f"{row.experiment}: {name} is {shown}, published is {row.published}")
 
 
 def _resolved(entry: Entry, by_key: Mapping[tuple[str, str], Entry]) -> Entry:
     """Complete an entry that is the same as another row from the entry of that row."""
     if entry.outcome != SAME:
         return entry
-    other = by_key.get((entry.row.study, entry.why))
+    row, key = entry.row, entry.row.item
+    other = by_key.get((row.study, key))
     if other is None:
-        return replace(entry, outcome=NO_ANSWER, why=f"there is no row '{entry.why}'")
-    why = f"{entry.why}: {other.outcome}"
-    return replace(other, row=entry.row, outcome=SAME, why=why, judged=False)
+        return replace(entry, outcome=NO_ANSWER, why=f"there is no row '{key}'")
+    return replace(
+        other, row=row, outcome=SAME, why=f"{key}: {other.outcome}", command="", judged=False
+    )

@@ -12,6 +12,7 @@ from perflab.errors import ParameterError
 from perflab.parameters import unknown
 from perflab.recordings import reference_run
 from perflab.recordings.display import Shown
+from perflab.recordings.published_rows import Answered, Row
 from perflab.reports.ledger.entries import (
     CHECKED,
     NO_ANSWER,
@@ -21,7 +22,7 @@ from perflab.reports.ledger.entries import (
     UNMEASURED,
     Entry,
 )
-from perflab.reports.ledger.rows import Answered, Row, plan_of
+from perflab.reports.ledger.rows import plan_of
 from perflab.reports.ledger.study_check import MARKS
 from perflab.reports.runs import measured_where
 from perflab.statistics.in_words import counted
@@ -49,13 +50,13 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     return [
         entry
         for entry in entries
-        if answer in ("", str(entry.row.answer.kind), entry.outcome, JUDGED if entry.judged else "")
+        if answer in ("", str(entry.row.answer), entry.outcome, JUDGED if entry.judged else "")
     ]
 
 
 COLUMNS = (
     "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
-    "note",
+    "command", "note",
 )  # fmt: skip
 
 
@@ -64,8 +65,9 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
     records = [
         (
             entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
-            str(entry.row.answer.kind), entry.outcome, "; ".join(entry.measured),
-            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why, entry.row.note,
+            str(entry.row.answer), entry.outcome, "; ".join(entry.measured),
+            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why,
+            entry.command, entry.row.note,
         )
         for entry in entries
     ]  # fmt: skip
@@ -89,7 +91,7 @@ def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
 
 def headline(entries: Sequence[Entry]) -> str:
     """Return the number of rows in a sentence, and that of the questions with a verdict."""
-    questions = {entry.row.answer for entry in entries if entry.judged}
+    questions = {entry.row.question for entry in entries if entry.judged}
     verdicts = f"Verdicts are on {counted(len(questions), 'question')}."
     return f"{counted(len(entries), 'published row')}. {verdicts}"
 
@@ -103,11 +105,11 @@ def notes_on(entries: Sequence[Entry]) -> list[str]:
 
 def unmeasured(entries: Sequence[Entry]) -> list[str]:
     """Return a line for each command that measures most of what is not measured yet."""
-    answers = {entry.why: entry.row.answer for entry in entries if entry.has_no_run}
-    commands = Counter(entry.why for entry in entries if entry.has_no_run).most_common()
+    row_of = {entry.command: entry.row for entry in entries if entry.has_no_run}
+    commands = Counter(entry.command for entry in entries if entry.has_no_run).most_common()
     lines = []
     for command, rows in commands[:MOST_COMMANDS]:
-        plan = plan_of(answers[command])
+        plan = plan_of(row_of[command])
         seconds = expected_s(plan, earlier_runs(plan.experiment))
         lines.append((rows, command + (f" ({about(seconds)})" if seconds else "")))
     if others := sum(rows for _, rows in commands[MOST_COMMANDS:]):
@@ -139,8 +141,8 @@ def _row_text(row: Row) -> str:
 
 def _answer_text(entry: Entry) -> str:
     if entry.has_no_run or entry.outcome == SAME:
-        return f"{entry.outcome}:\n{entry.why}"
+        return f"{entry.outcome}:\n{entry.command or entry.why}"
     n = f"n = {', '.join(dict.fromkeys(entry.n))}; " if entry.judged else ""
     whose = "reference run" if entry.shipped else "run"
     run = f"{n}{whose} {entry.run_id}" if entry.run_id else ""
-    return "\n".join(filter(None, [entry.outcome, *entry.measured, run, entry.why]))
+    return "\n".join(filter(None, [entry.outcome, *entry.measured, run, entry.why, entry.command]))

@@ -7,13 +7,13 @@ only where no such values agree.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from typing import Literal
 
 import pandas as pd
 
 from perflab.analysis.results import AgainstStudy
-from perflab.errors import ParameterError, RecordingError
-from perflab.parameters import did_you_mean, unknown
+from perflab.errors import ParameterError
+from perflab.parameters import Parameters, unknown
 from perflab.recordings import studies
 from perflab.recordings.display import Shown
 from perflab.recordings.published_results import shared_rows
@@ -29,18 +29,14 @@ MARKS = {
 }
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Parameters):
     """A statement about published rows, whether they agree with it, and the numbers compared."""
 
     study: str
     check: str
-    finding: str
+    finding: Literal["inconsistent", "cannot be told", "consistent"]
     statement: str
     numbers: str
-
-
-COLUMNS = tuple(field.name for field in fields(Check))
 
 
 def checks(study: str = "") -> list[Check]:
@@ -50,19 +46,7 @@ def checks(study: str = "") -> list[Check]:
     """
     if study and (problems := unknown("study", [study], studies())):
         raise ParameterError("study", problems)
-    lines = [line for line in shared_rows("checks") if study in ("", line["study"])]
-    return [_check(line) for line in lines]
-
-
-def _check(line: dict[str, str]) -> Check:
-    if line.keys() != set(COLUMNS):
-        raise RecordingError(f"checks.csv of {line['study']}: its columns are {', '.join(COLUMNS)}")
-    check = Check(**line)
-    if check.finding not in FINDINGS:
-        near = did_you_mean(check.finding, FINDINGS)
-        where = f"checks.csv, {check.study}, '{check.check}'"
-        raise RecordingError(f"{where}: no finding '{check.finding}'{near}")
-    return check
+    return [check for check in shared_rows("checks", Check) if study in ("", check.study)]
 
 
 def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
@@ -74,7 +58,7 @@ def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
         raise ParameterError("finding", problems)
     chosen = [check for check in checks(study) if finding in ("", check.finding)]
     chosen.sort(key=lambda check: FINDINGS.index(check.finding))
-    return pd.DataFrame(map(astuple, chosen), columns=list(COLUMNS))
+    return pd.DataFrame(map(dict, chosen), columns=list(Check.model_fields))
 
 
 def shown_checks(table: pd.DataFrame) -> Shown:

@@ -1,92 +1,40 @@
-"""The rungs of the published ladder, its steps, and the claimed effect of each on latency."""
+"""The rungs of the published ladder (``rungs.csv``), and its steps (``steps.csv``).
+
+The study claims an effect of each step on latency.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
-from perflab.parameters import did_you_mean
-from perflab.recordings import Contrast, published, published_value
+from perflab.parameters import Parameters, did_you_mean
+from perflab.recordings import Contrast, published, stated
+from perflab.recordings.contrast_rows import ContrastRow
 from perflab.recordings.published_results import Direction
+from perflab.recordings.typed_rows import rows_of
 from perflab.statistics.quantiles import needed_n
 from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung, expected_pings
+from perflab.trials.ladders import read_ladder
 
 RESULTS, TABLE = "published results", "chat study, published results"
 PERCENTILES = (90, 95, 99)
 # The two rungs that show what logins cost.
 COSTLY, FREE = "costly_logins", "free_logins"
-LADDER_USERS = (300, 325, 350, 375, 400, 425)
-NO_DEFLATE = "+ uvloop, no permessage-deflate"
-BOUND = f"{NO_DEFLATE}, 425 users, main process bound to one core, 0.35 s between joins"
-# The join delay of the study's last step over that of the steps before it.
-SLOW_JOINS = published_value(STUDY, RESULTS, BOUND, "join_delay") / published_value(
-    STUDY, "workload", "base case", "join_delay"
-)
+HERE = Path(__file__).parent
+
+
+class PublishedRung(Rung):
+    """A rung of the table; ``published_row`` is the row of the study that has its settings."""
+
+    published_row: str = ""
+
 
 # The study's profile found that its server serialized a message anew for every receiver.
-_BASE = Rung(serialize="per_send")
-_BEST = Rung(
-    serialize="per_message",
-    codec="msgspec",
-    loop="uvloop",
-    deflate="off",
-    websocket="websockets-sansio",
-    commit="write_behind",
-)
-
-
-def _but(rung: Rung, **changes: object) -> Rung:
-    return rung.model_copy(update=changes)
-
-
-_PROTOBUF = _but(_BASE, codec="protobuf")
-_UVLOOP = _but(_PROTOBUF, loop="uvloop")
-_PLAIN = _but(_UVLOOP, deflate="off")
-
-RUNGS: Mapping[str, Rung] = {
-    "json": _BASE,
-    "orjson": _but(_BASE, codec="orjson"),
-    "protobuf": _PROTOBUF,
-    "json_login": _but(_BASE, first_delay="action"),
-    "orjson_login": _but(_BASE, codec="orjson", first_delay="action"),
-    "protobuf_login": _but(_PROTOBUF, first_delay="action"),
-    "protobuf_300": _but(_PROTOBUF, users=300),
-    "uvloop": _UVLOOP,
-    "uvloop_login": _but(_UVLOOP, first_delay="action"),
-    # Published under cProfile, the second rung probably.
-    "uvloop_200": _but(_UVLOOP, users=200, cprofile="on"),
-    "uvloop_300": _but(_UVLOOP, users=300, cprofile="on"),
-    "no_deflate": _PLAIN,
-    **{f"no_deflate_{users}": _but(_PLAIN, users=users) for users in LADDER_USERS},
-    "bound_425": _but(_PLAIN, users=425, bind="on", join_factor=SLOW_JOINS),
-    # Beyond the study: single changes, and delays that the study changed along with others.
-    "once": _but(_BASE, serialize="per_message"),
-    "json_spread": _but(_BASE, first_delay="spread"),
-    "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
-    "write_behind": _but(_PLAIN, commit="write_behind"),
-    "asyncio_no_deflate": _but(_PLAIN, loop="asyncio"),
-    "slow_joins_425": _but(_PLAIN, users=425, join_factor=SLOW_JOINS),
-    "bound_only_425": _but(_PLAIN, users=425, bind="on"),
-    "best": _BEST,
-}
-SCENARIOS: Mapping[str, str] = {
-    "json": "JSON, no login load",
-    "orjson": "orjson, no login load",
-    "protobuf": "protobuf, no login load",
-    "json_login": "JSON, with login",
-    "orjson_login": "orjson, with login",
-    "protobuf_login": "protobuf, with login",
-    "protobuf_300": "protobuf, 300 users",
-    "uvloop": "+ uvloop, no login",
-    "uvloop_login": "+ uvloop, with login",
-    "uvloop_200": "+ uvloop, 200 users under cProfile",
-    "uvloop_300": "+ uvloop, 300 users",
-    "no_deflate": f"{NO_DEFLATE}, 250 users",
-    **{f"no_deflate_{users}": f"{NO_DEFLATE}, {users} users" for users in LADDER_USERS},
-    "bound_425": BOUND,
-}
+RUNGS = read_ladder(HERE / "rungs.csv", PublishedRung).rungs
+SCENARIOS = {name: rung.published_row for name, rung in RUNGS.items() if rung.published_row}
 NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 # The service takes 100,000 accounts; one is the monitor's.
 MOST_USERS = 99_999
@@ -101,7 +49,7 @@ def rung_named(name: str) -> Rung:
         return RUNGS[name]
     kind, _, users = name.rpartition("_")
     if kind in RUNGS and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
-        return _but(RUNGS[kind], users=int(users))
+        return RUNGS[kind].model_copy(update={"users": int(users), "published_row": ""})
     choices = (
         f"there are: {', '.join(RUNGS)}; a number of users may follow each name (json_300), at "
         f"most {MOST_USERS}"
@@ -132,65 +80,27 @@ def published_of(levels: Mapping[str, str]) -> tuple[dict[str, float], bool]:
     return {f"p{share}": value for share, value in published.items()}, bool(scenario)
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Parameters):
     """One step: the rung after it, the rung before it, and the study's claim about latency.
 
-    A step without a ``claim`` goes beyond the study. ``binds``: the step needs a core of its own.
+    A step without a ``claim_id`` goes beyond the study. ``binds``: the step needs a core of its
+    own.
     """
 
     after: str
     before: str
-    claim: str = ""
+    claim_id: str = ""
     claimed: Direction | None = None
     binds: bool = False
 
 
-def _lowers(after: str, before: str, what: str) -> Change:
-    return Change(after, before, f"{what} lowers latency", "smaller")
-
-
-def _raises(after: str, before: str, what: str) -> Change:
-    return Change(after, before, f"{what} raise latency", "greater")
-
-
-CHANGES = (
-    _lowers("orjson", "json", "orjson instead of json"),
-    _lowers("protobuf", "json", "protobuf instead of json"),
-    Change("protobuf", "orjson", "protobuf beats orjson end to end", "smaller"),
-    _lowers("once", "json", "serializing a message once instead of once for every receiver"),
-    _lowers("uvloop", "protobuf", "uvloop"),
-    _lowers("no_deflate", "asyncio_no_deflate", "uvloop, once permessage-deflate is off,"),
-    _lowers("no_deflate", "uvloop", "turning permessage-deflate off"),
-    _raises("json_login", "json", "logins under way"),
-    _raises("orjson_login", "orjson", "logins under way (orjson)"),
-    _raises("protobuf_login", "protobuf", "logins under way (protobuf)"),
-    _raises("uvloop_login", "uvloop", "logins under way (uvloop)"),
-    _lowers("orjson_login", "json_login", "orjson instead of json, with logins,"),
-    _lowers("protobuf_login", "orjson_login", "protobuf instead of orjson, with logins,"),
-    _lowers("uvloop_login", "protobuf_login", "uvloop, with logins,"),
-    _raises("protobuf_300", "protobuf", "300 users instead of 250 (protobuf)"),
-    _raises("uvloop_300", "uvloop_200", "300 users instead of 200 (published: under cProfile)"),
-    *(
-        _raises(f"no_deflate_{users}", "no_deflate", f"{users} users instead of 250")
-        for users in LADDER_USERS
-    ),
-    Change("json_spread", "json"),
-    _lowers("slow_joins_425", "no_deflate_425", "joining more slowly, with nothing bound,"),
-    Change("write_behind", "no_deflate"),
-    Change("no_deflate_425_spread", "no_deflate_425"),
-    Change("bound_425", "no_deflate_425", "binding to a core, with slower joins, lowers latency",
-           "smaller", binds=True),
-    Change("bound_only_425", "no_deflate_425", binds=True),
-    Change("best", "no_deflate"),
-    Change("best_425", "no_deflate_425"),
-)  # fmt: skip
-
-
+CHANGES = rows_of(HERE / "steps.csv", Change)
+# What the study claims beside the effects of steps on latency.
+CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
 # Only these rows have trials with enough pings for a p99; each is compared with the first of them.
 AMONG_MANY = tuple(
-    _raises(f"no_deflate_{users}", "no_deflate_300", f"{users} users instead of 300")
-    for users in LADDER_USERS[1:]
+    Change(after=f"no_deflate_{users}", before="no_deflate_300", claimed="greater")
+    for users in (325, 350, 375, 400, 425)
 )
 
 
@@ -217,13 +127,14 @@ def _further(rungs: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[C
     for name, rung in rungs.items():
         first = first_of.setdefault(rung.users, name)
         if name not in stepped and name != first:
-            yield Change(name, first)
+            yield Change(after=name, before=first)
 
 
 def _contrast(change: Change, share: int, refusal: str) -> Contrast:
-    claim = change.claim or f"beyond the study: {change.after} against {change.before}"
-    place = f"p{share}"
-    ratio = published_ratio(change, share)
+    claim = f"beyond the study: {change.after} against {change.before}"
+    place, ratio = f"p{share}", None
+    if change.claim_id:
+        claim, ratio = stated(STUDY, change.claim_id), published_ratio(change, share)
     if ratio is not None and change.claimed != direction(ratio):
         place = f"{place}; the study's own figures of pings say {ratio:.2f}"
     return Contrast(
@@ -233,7 +144,7 @@ def _contrast(change: Change, share: int, refusal: str) -> Contrast:
         numerator={"rung": change.after},
         denominator={"rung": change.before},
         published_direction=change.claimed,
-        source=TABLE if change.claim else "none",
+        source=TABLE if change.claim_id else "none",
         not_testable=refusal,
     )
 
@@ -301,7 +212,7 @@ def _has_unknown_delay(name: str) -> bool:
 def published_ratio(change: Change, share: int) -> float | None:
     """Return the ratio of two published percentiles, or None if one of them was not published."""
     after, before = published_ms(change.after), published_ms(change.before)
-    return after[share] / before[share] if change.claim and after and before else None
+    return after[share] / before[share] if after and before else None
 
 
 def direction(ratio: float) -> Direction:

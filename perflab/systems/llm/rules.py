@@ -17,7 +17,7 @@ from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.rules import Rule
 from perflab.analysis.verdict import judge, without_effect
-from perflab.recordings import Contrast, Response, Run, published_value
+from perflab.recordings import Contrast, Response, Run, published_value, stated
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import as_share, counted
 from perflab.statistics.two_samples import Apart, apart
@@ -32,9 +32,9 @@ SHARE = Response(
     noun="pairs of single runs",
 )  # fmt: skip
 CONTRAST = Contrast(
-    name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
+    name=CLAIM, claim=stated(STUDY, CLAIM), response=SHARE.name,
     scale="level", numerator={}, denominator={}, published_direction="smaller", limit=MOST_BEYOND,
-    source=f"llm_proxy study, {CLAIM}",
+    source=f"{STUDY} study, {CLAIM}",
 )  # fmt: skip
 
 

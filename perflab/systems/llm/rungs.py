@@ -1,15 +1,20 @@
-"""The rungs, each a version of the proxy and its load, and the published claims between them."""
+"""The rungs (``rungs.csv``), each a version of the proxy and its load, and the claims between them.
+
+Contrasts are rows of ``contrasts.csv``; those of the set ``limits`` depend on parameters and are
+made from the rows of ``limits.csv``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from functools import partial
-from itertools import starmap
-from typing import Any, Literal
+from collections.abc import Collection, Iterable
+from itertools import product
+from pathlib import Path
+from typing import Literal
 
-from perflab.recordings import Contrast, ContrastPair, published_value
-from perflab.recordings.published_results import Direction
-from perflab.trials.ladders import Labelled, Row, between, having
+from perflab.recordings import Contrast, published_value
+from perflab.recordings.contrast_rows import ContrastRow
+from perflab.recordings.typed_rows import rows_of
+from perflab.trials.ladders import Labelled, having, read_ladder
 
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
@@ -19,8 +24,7 @@ MODES: dict[str, str] = {"old": "rebuild", "new": "pass", "raw": "raw"}
 VERSIONS: tuple[Version, ...] = ("old", "new", "raw")
 # The published versions.
 BOTH: tuple[Version, ...] = ("old", "new")
-KINDS: tuple[Kind, ...] = ("stream", "batch", "tools")
-FEW_FILES = "files"
+LIMITS, FEW_FILES = "limits", "files"
 
 
 class Rung(Labelled):
@@ -45,27 +49,12 @@ class Rung(Labelled):
         return self.max_files > 0
 
 
-def _rungs(name: str, label: str, versions: Iterable[Version], **settings: Any) -> dict[str, Rung]:
-    return {
-        f"{name}_{version}": Rung(label=f"{label}, {version}", version=version, **settings)
-        for version in versions
-    }
-
-
-CAPACITY = "capacity"
+HERE = Path(__file__).parent
 # The rungs of the set ``limits`` depend on a parameter.
-SETS: dict[str, dict[str, Rung]] = {
-    "kinds": {
-        **_rungs("stream", "stream", VERSIONS),
-        **_rungs("batch", "batch", VERSIONS, kind="batch"),
-        **_rungs("tools", "tools", VERSIONS, kind="tools"),
-    },
-    "unpaced": {
-        **_rungs("paced", "fast model, constant cycle", BOTH, is_fast=True),
-        **_rungs("unpaced", "fast model, no pacing", BOTH, is_fast=True, is_paced=False),
-    },
-    CAPACITY: _rungs(CAPACITY, "capacity by search", VERSIONS, is_search=True),
-}
+LADDER = read_ladder(HERE / "rungs.csv", Rung)
+CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
+# Three for each limit; the last for each version, of the most descriptors over the fewest.
+*OF_LIMIT, MORE_FILES = rows_of(HERE / "limits.csv", ContrastRow)
 
 
 def few_files(version: str, limit: int, kind: Kind = "stream") -> str:
@@ -73,64 +62,33 @@ def few_files(version: str, limit: int, kind: Kind = "stream") -> str:
     return f"{FEW_FILES if kind == 'stream' else kind}_{limit}_{version}"
 
 
-def _beside_streams(kind: Kind) -> list[str]:
-    return [] if kind == "stream" else [kind]
-
-
-def chosen(sets: Iterable[str], limits: Iterable[int], kind: Kind) -> dict[str, Rung]:
+def chosen(sets: Collection[str], limits: Iterable[int], kind: Kind) -> dict[str, Rung]:
     """Return the rungs of all sets; ``limits`` are the descriptors of the set ``limits``.
 
     ``kind`` is that of the requests of this set.
     """
-    names = set(sets)
-    of_sets = (of_set for name, of_set in SETS.items() if name in names)
-    rungs = {name: rung for of_set in of_sets for name, rung in of_set.items()}
-    for limit in sorted(limits) if "limits" in names else ():
-        label = ", ".join(["users ramp up", *_beside_streams(kind), f"{limit} descriptors"])
-        name = few_files("", limit, kind).rstrip("_")
-        rungs |= _rungs(name, label, BOTH, max_files=limit, kind=kind)
+    rungs = LADDER.chosen(name for name in sets if name != LIMITS)
+    for limit, version in product(sorted(limits) if LIMITS in sets else (), BOTH):
+        label = f"users ramp up, {_place(limit, kind)}, {version}"
+        rungs[few_files(version, limit, kind)] = Rung(
+            label=label, version=version, max_files=limit, kind=kind
+        )
     return rungs
+
+
+def _place(limit: int, kind: Kind) -> str:
+    return f"{'' if kind == 'stream' else f'{kind}, '}{limit} descriptors"
 
 
 STUDY = "llm_proxy"
 RESULTS = "results table"
-CPU, CHUNK_CPU, CORES = "server_cpu_us_per_answer", "server_cpu_us_per_chunk", "cpu_share_proxy"
-FIRST, GAP, MEAN, RATE = "first_chunk_p50_ms", "chunk_gap_p99_ms", "mean_ms", "throughput_rps"
-USERS, REQUESTS, SUCCESSES = "users_at_stop", "requests_begun", "successes_until_stop"
-HELD = "users_held"
-WORDS = {
-    CPU: "proxy CPU per answer",
-    CHUNK_CPU: "proxy CPU per chunk",
-    CORES: "proxy CPU",
-    FIRST: "first chunk",
-    GAP: "p99 of gaps",
-    MEAN: "mean",
-    RATE: "answers per second",
-    USERS: "users at failure",
-    HELD: "users held",
-    REQUESTS: "requests at failure",
-    SUCCESSES: "successes at failure",
-}
-TABLE = "llm_proxy study, results table"
-SPEED = ("new against old", "response_time_difference")
-CYCLE = "the cycle gives every user one request per interval, whatever the version"
-MISLED = {
-    CORES: "without pacing a version that takes less CPU seems to take as much as before",
-    MEAN: "beyond the study: pacing changes by how much the new version is faster",
-}
-# Claim 1 by search. Users at failure are another estimand: no size is compared.
-OF_CAPACITY: tuple[Row, ...] = (
-    (("capacity_new", "capacity_old"), HELD, "greater",
-     "the new version has more capacity: users within the objectives",
-     "llm_proxy study, claim 1"),
-    (("capacity_raw", "capacity_old"), HELD, None,
-     "beyond the study: users within the objectives, raw bytes", ""),
-)  # fmt: skip
-_between = partial(between, words=WORDS)
+USERS = "users_at_stop"
+# The only published difference; it is in seconds.
+SPEED = ("published effects", "new against old", "response_time_difference")
 
 
 def contrasts(
-    rungs: Collection[str], limits: Iterable[int], kind: Kind, as_published: bool
+    rungs: Collection[str], limits: Collection[int], kind: Kind, as_published: bool
 ) -> list[Contrast]:
     """Return every contrast whose rungs the run has.
 
@@ -138,78 +96,30 @@ def contrasts(
     ``as_published`` says whether the stress test is the published one, as far as the study states
     it.
     """
-    levels = sorted(limits)
-    by_limit = [contrast for limit in levels for contrast in _limit(limit, kind, as_published)]
-    all_contrasts = [
-        *map(_faster, KINDS),
-        *starmap(_between, _kinds()),
-        *_pacing(),
-        *starmap(_between, OF_CAPACITY),
-        *by_limit,
-        *starmap(_between, _more_files(levels, kind)),
-    ]
-    return having(all_contrasts, rungs)
+    fixed = (_sized(row.contrast(STUDY)) for row in CONTRASTS)
+    of_limits = (
+        row.contrast(
+            STUDY,
+            sized=as_published,
+            few=few_files("", limit, kind).rstrip("_"),
+            place=_place(limit, kind),
+        )
+        for limit, row in product(sorted(limits), OF_LIMIT)
+    )
+    more_files = (
+        MORE_FILES.contrast(
+            STUDY,
+            most=few_files(version, max(limits), kind),
+            few=few_files(version, min(limits), kind),
+            version=version,
+        )
+        for version in (BOTH if len(limits) > 1 else ())
+    )
+    return having([*fixed, *of_limits, *more_files], rungs)
 
 
-def _faster(kind: str) -> Contrast:
-    """Return the contrast of the mean; the published size is a time, not a ratio."""
-    difference_s = published_value(STUDY, "published effects", *SPEED)
-    claim = f"the new version answers {-difference_s:g} s faster ({kind})"
-    source = "llm_proxy study, effect speed (of which load is not stated)"
-    contrast = _between((f"{kind}_new", f"{kind}_old"), MEAN, "smaller", claim, source)
-    size = {"scale": "difference", "published_difference": 1e3 * difference_s}
-    return contrast.model_copy(update=size)
-
-
-def _kinds() -> Iterator[Row]:
-    for kind in KINDS:
-        pair, raw = (f"{kind}_new", f"{kind}_old"), (f"{kind}_raw", f"{kind}_old")
-        beyond = f"beyond the study: CPU of the proxy for an answer ({kind})"
-        yield pair, CPU, None, f"{beyond}, new", ""
-        yield raw, CPU, None, f"{beyond}, raw bytes", ""
-        if kind != "batch":
-            yield pair, FIRST, None, f"beyond the study: time to first chunk ({kind})", ""
-    for response in (CHUNK_CPU, GAP):
-        claim = f"beyond the study: {WORDS[response]} (stream)"
-        yield ("stream_new", "stream_old"), response, None, claim, ""
-
-
-def _pacing() -> Iterator[Contrast]:
-    """Yield both comparisons, and the factor by which the one without pacing misleads."""
-    paced, unpaced = ("paced_new", "paced_old"), ("unpaced_new", "unpaced_old")
-    claim_2 = "llm_proxy study, claim 2"
-    claim = "with a constant cycle both versions get the same requests"
-    yield _between(paced, RATE, "none", claim, claim_2, set_by_load=CYCLE)
-    claim = "without pacing the faster version gets more requests"
-    yield _between(unpaced, RATE, "greater", claim, claim_2)
-    directions: dict[str, Direction | None] = {CORES: "greater", MEAN: None}
-    for response, direction in directions.items():
-        for pair, words in ((paced, "with"), (unpaced, "without")):
-            claim = f"beyond the study: {WORDS[response]} {words} a constant cycle"
-            yield _between(pair, response, None, claim)
-        without = _between(unpaced, response, direction, MISLED[response], claim_2)
-        with_cycle = ContrastPair(numerator={"rung": paced[0]}, denominator={"rung": paced[1]})
-        name = f"pacing x version, {WORDS[response]}"
-        yield without.model_copy(update={"name": name, "interaction": with_cycle})
-
-
-def _limit(limit: int, kind: Kind, as_published: bool) -> Iterator[Contrast]:
-    rungs = (few_files("new", limit, kind), few_files("old", limit, kind))
-    place = ", ".join([*_beside_streams(kind), f"{limit} descriptors"])
-    published = {USERS: "users_at_failure", REQUESTS: "requests"}
-    for response, measure in published.items():
-        new, old = (published_value(STUDY, RESULTS, version, measure) for version in ("new", "old"))
-        claim = f"the new version has more {WORDS[response]} ({place})"
-        source = f"{TABLE} ({old:g} to {new:g}, one run each)"
-        ratio = new / old if as_published else None
-        yield _between(rungs, response, "greater", claim, source, ratio)
-    claim = f"beyond the study: {WORDS[SUCCESSES]} ({place})"
-    yield _between(rungs, SUCCESSES, None, claim)
-
-
-def _more_files(levels: list[int], kind: Kind) -> Iterator[Row]:
-    """Yield, by version, users with the most descriptors over users with the fewest."""
-    for version in BOTH if len(levels) > 1 else ():
-        pair = (few_files(version, levels[-1], kind), few_files(version, levels[0], kind))
-        claim = f"servers failed because of limits on descriptors ({version})"
-        yield pair, USERS, "greater", claim, "llm_proxy study, Windows limits"
+def _sized(contrast: Contrast) -> Contrast:
+    if contrast.scale != "difference":
+        return contrast
+    difference_ms = 1e3 * published_value(STUDY, *SPEED)
+    return contrast.model_copy(update={"published_difference": difference_ms})

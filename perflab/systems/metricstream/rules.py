@@ -37,10 +37,10 @@ from perflab.analysis.results import AgainstStudy, Verdict
 from perflab.analysis.rules import Rule
 from perflab.analysis.starts import effect_of_run
 from perflab.analysis.verdict import against_limit, judge
-from perflab.recordings import Contrast, Response, Run
+from perflab.recordings import Contrast, Response, Run, stated
 from perflab.statistics.comparison import SMALLEST_N, Effect
 from perflab.statistics.in_words import counted
-from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
+from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB, STUDY
 
 REACHED, FULL_CORE, QUEUED, MOST = 0.95, 0.9, 0.1, 0.75
 NOBODY, CLIENT, SERVER, NOT_DECIDED = (
@@ -145,13 +145,13 @@ def finding_of(run: Run) -> Finding:
     known = log_ratios(blocks).dropna()
     contrast = Contrast(
         name=CLAIM,
-        claim=f"the way the load generator was built was the bottleneck ({LOAD_TESTS[MAIN]})",
+        claim=f"{stated(STUDY, CLAIM)} ({LOAD_TESTS[MAIN]})",
         response=RATES.name,
         numerator={"rung": MAIN},
         denominator={"rung": OF_THE_LAB[MAIN]},
         published_direction="smaller",
         limit=REACHED,
-        source="metricstream study, claim 4",
+        source=f"{STUDY} study, {CLAIM}",
     )
     effect, words = effect_in(run, blocks), in_words(blocks)
     effect = against_limit(effect, contrast) if effect else None

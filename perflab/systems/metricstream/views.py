@@ -30,7 +30,7 @@ from perflab.statistics.in_words import as_share
 from perflab.statistics.quantiles import t_interval
 from perflab.systems.metricstream.connection_cost import PARTS
 from perflab.systems.metricstream.limited_by import CLIENT_OR_SERVER
-from perflab.systems.metricstream.rungs import OTHERS, PHASES, PHASES_TABLE, STUDY
+from perflab.systems.metricstream.rungs import LADDER, OTHERS, PHASES_TABLE, STUDY
 
 PARTS_TITLE = "what a request consists of, on the client's clock"
 MEASURED, PUBLISHED, WHOLE = "measured", "published", "whole"
@@ -223,7 +223,7 @@ SUCCESS_CHART = RowChart(
 )
 SUCCESS_BY_PHASE = View(
     "success_by_phase", SUCCESS_TITLE, success_table, SUCCESS_CHART.draw,
-    suits=lambda run: not set(PHASES).isdisjoint(run.record.factors.get("rung", ())),
+    suits=lambda run: not set(LADDER.sets["phases"]).isdisjoint(run.record.factors.get("rung", ())),
 )  # fmt: skip
 
 

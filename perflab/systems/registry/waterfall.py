@@ -18,7 +18,7 @@ from perflab.figures.theme import PALETTE, tick_label
 from perflab.figures.view import View, varies
 from perflab.instruments.other_load import TABLE as OTHER_LOAD
 from perflab.recordings import Run
-from perflab.systems.registry.rungs import INSIDE, inside
+from perflab.systems.registry.rungs import RUNGS
 
 TITLE = "all downloads of a trial, one line each"
 WAITS, WORKED_ON, COMES = "waits", "the service reads it", "the body comes"
@@ -133,7 +133,7 @@ def _corners(y: float, begin: float, end: float) -> list[tuple[float, float]]:
 
 
 def _words(table: pd.DataFrame, _: Page) -> str:
-    inside_rungs = {f"rung={inside(name)}" for name in INSIDE}
+    inside_rungs = {f"rung={name}" for name, rung in RUNGS.items() if rung.load_from == "inside"}
     vouching = " With the load from inside: as the service's own generator tells, unvouched for."
     return (
         "Each treatment's first valid trial; all downloads start at 0, and stand in the order in"

@@ -13,7 +13,7 @@ from tests.systems.planned import plan_of
 
 Write = Callable[..., Run]
 Bring = Callable[..., object]
-HEAD = "study,place,scenario,measure,unit,value,qualifier,note,kind,answer"
+HEAD = "study,place,scenario,measure,unit,value,kind,answer,experiment,item,reason"
 
 
 @pytest.fixture
@@ -33,14 +33,17 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 @pytest.fixture
 def bring(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Bring:
-    """Return a function that brings a foreign system with a row for each kind and answer."""
+    """Return a function that brings a foreign system with a row for each kind and answer.
+
+    Each is the last five cells of its row: ``kind,answer,experiment,item,reason``.
+    """
     folder = tmp_path_factory.mktemp("systems") / "foreign" / "published"
     folder.mkdir(parents=True)
     monkeypatch.setenv("PERFLAB_SYSTEMS", str(folder.parents[1]))
 
     def brought(*kinds_and_answers: str) -> None:
         numbered = enumerate(kinds_and_answers)
-        lines = [f"own,table,a{number},rate,requests/s,5,,,{words}" for number, words in numbered]
+        lines = [f"own,table,a{number},rate,requests/s,5,{cells}" for number, cells in numbered]
         (folder / "own.csv").write_text("\n".join([HEAD, *lines]))
 
     return brought

@@ -10,9 +10,10 @@ from perflab import systems
 from perflab.errors import ParameterError, RecordingError
 from perflab.paths import notebooks_dir
 from perflab.recordings import Contrast, RunWriter, studies
+from perflab.recordings.published_rows import Answered, Claim, Number
 from perflab.reports.ledger import Entry, ledger, narrowed
 from perflab.reports.ledger.entries import check_view
-from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, rows
+from perflab.reports.ledger.rows import SIZES, mismatch, rows
 from perflab.reports.ledger.shown import count_table, headline
 from perflab.sweeps.cells import open_sweep
 from tests.reports.ledger.conftest import Bring, Write
@@ -34,8 +35,8 @@ def faults(study: str = "") -> list[str]:
 
 def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
     assert faults() == []
-    for answer in (row.answer for row in rows() if row.answer.kind == Answered.VIEW):
-        check_view(answer, systems.experiment(answer.experiment).system)
+    for row in (row for row in rows() if row.answer == Answered.VIEW):
+        check_view(row.item, systems.experiment(row.experiment).system)
 
 
 # Contrasts beyond the studies: farther from the database, with a pool that keeps one connection,
@@ -44,13 +45,13 @@ BEYOND = (", 5 ms,", ", minconn 1", "_values")
 
 
 def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:
-    answers = [row.answer for row in rows() if row.answer.kind == Answered.CONTRAST]
+    answered = [row for row in rows() if row.answer == Answered.CONTRAST]
     for chosen in (item for item in systems.experiments() if item.system in studies()):
         for contrast in chosen.plan(chosen.check({})).contrasts:
             from_study = " study" in contrast.source and contrast.published_direction
             if from_study and not any(words in contrast.name for words in BEYOND):
                 assert any(
-                    a.experiment == chosen.name and a.covers(contrast.name) for a in answers
+                    row.experiment == chosen.name and row.covers(contrast.name) for row in answered
                 ), contrast.name
 
 
@@ -65,11 +66,9 @@ def test_the_sweep_of_the_published_studies_measures_every_row_that_a_contrast_a
     left_out = [
         row.key
         for row in rows()
-        if row.answer.kind == Answered.CONTRAST
+        if row.answer == Answered.CONTRAST
         and not any(
-            name == row.answer.experiment
-            and row.answer.covers(contrast.name)
-            and not mismatch(row, contrast)
+            name == row.experiment and row.covers(contrast.name) and not mismatch(row, contrast)
             for name, contrast in measured
         )
     ]
@@ -82,9 +81,9 @@ def test_the_sweep_of_the_published_studies_measures_every_row_that_a_contrast_a
 @pytest.mark.usefixtures("write")
 def test_without_a_run_a_row_says_what_to_type() -> None:
     assert entry().outcome == "not measured"
-    assert entry().why == "perflab run synchronous_commit"
+    assert (entry().command, entry().why) == ("perflab run synchronous_commit", "")
     claim = "published effects / effect no db"
-    assert entry(claim).why == "perflab run inference_runtime -p preset=published"
+    assert entry(claim).command == "perflab run inference_runtime -p preset=published"
 
 
 def test_a_row_has_a_verdict_which_another_row_of_the_same_is_not_counted_as(write: Write) -> None:
@@ -142,7 +141,7 @@ def test_a_run_with_the_parameters_of_the_answer_speaks_before_longer_ones(write
 
 def test_a_view_is_shown_and_not_judged(write: Write, bring: Bring) -> None:
     write("measured", treatments=PLANNED)
-    bring("result,view synchronous_commit: throughput")
+    bring("result,view,synchronous_commit,throughput,")
     (result,) = ledger("own")
     assert (result.outcome, result.run_id) == ("shown, not judged", "measured")
     assert not result.judged
@@ -153,9 +152,9 @@ def test_a_run_without_the_treatments_in_question_does_not_show_them(
     write: Write, bring: Bring
 ) -> None:
     write("measured", treatments=PLANNED[:2])
-    bring("result,view synchronous_commit: throughput")
+    bring("result,view,synchronous_commit,throughput,")
     (result,) = ledger("own")
-    assert (result.outcome, result.why) == ("not measured", "perflab run synchronous_commit")
+    assert (result.outcome, result.command) == ("not measured", "perflab run synchronous_commit")
 
 
 def test_a_claimed_share_has_a_verdict_like_any_other(write: Write) -> None:
@@ -182,8 +181,10 @@ def test_a_claimed_share_of_another_load_gives_a_number_no_verdict(write: Write)
 # ---- same estimand or no comparison -------------------------------------------------------------
 
 
-def row(kind: str, measure: str, answer: str = "contrast ladder: a") -> Row:
-    return Row("chat", "published results", "JSON", measure, kind, parse(answer), 203.0, "ms")
+def row(kind: str, measure: str, item: str = "a") -> Number:
+    cells = {"study": "chat", "place": "published results", "scenario": "JSON", "unit": "ms",
+             "value": 203.0, "answer": "contrast", "experiment": "ladder"}  # fmt: skip
+    return Number.model_validate({**cells, "kind": kind, "measure": measure, "item": item})
 
 
 def contrast(**changes: object) -> Contrast:
@@ -208,31 +209,46 @@ def test_a_size_is_judged_by_its_own_response_at_the_published_load_only(kind: s
 def test_a_claim_in_words_is_judged_by_its_direction() -> None:
     directed = contrast(response="delivery_p90_ms", published_ratio=None,
                         published_direction="smaller")  # fmt: skip
-    assert mismatch(row("claim", ""), directed) == ""
+    claim = Claim(study="chat", place="claims", claim_id="claim 1", claim="It is faster.")
+    assert mismatch(claim, directed) == ""
 
 
 def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
-    answer = parse("contrast ladder: b (x) against a, p*")
-    assert answer.covers("b (x) against a, p90")
-    assert not answer.covers("b (x) against a, CPU")
-    assert not answer.covers("b x against a, p90")
+    answered = row("result", "p90_latency", "b (x) against a, p*")
+    assert answered.covers("b (x) against a, p90")
+    assert not answered.covers("b (x) against a, CPU")
+    assert not answered.covers("b x against a, p90")
 
 
-@pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "as published", ": a"])
-def test_other_words_are_refused_with_the_forms_that_there_are_and_the_nearest(text: str) -> None:
-    with pytest.raises(RecordingError, match="it is one of: contrast EXPERIMENT"):
-        parse(text)
-    with pytest.raises(RecordingError, match="did you mean 'not comparable'"):
-        parse("not comparible: pings")
+# Answers without the cells that they need, with others, or of no kind.
+UNFIT = {
+    "contrast,,a,": "answer = 'contrast' needs experiment and item, and nothing else",
+    "contrast,ladder,,": "needs experiment and item",
+    "check,ladder,a,": "answer = 'check' needs item, and nothing else",
+    "not comparable,,,": "answer = 'not comparable' needs reason",
+    "view,ladder,a,absolute": "needs experiment and item, and nothing else",
+    ",,a,": "answer = '' needs no other column",
+    "not comparible,,,absolute": "answer = 'not comparible': must be 'contrast', 'rule', 'view'",
+}
+
+
+@pytest.mark.parametrize(("cells", "said"), UNFIT.items())
+def test_an_answer_with_other_cells_than_it_needs_is_refused_with_its_line(
+    cells: str, said: str, bring: Bring
+) -> None:
+    bring("result,setting,synchronous_commit,concurrency,", f"result,{cells}")
+    with pytest.raises(RecordingError, match=rf"own\.csv, line 3: .*{re.escape(said)}"):
+        ledger("own")
 
 
 @pytest.mark.usefixtures("write")
 def test_percentiles_of_pings_are_answered_by_the_published_preset() -> None:
-    percentiles = [item for item in ledger("chat") if item.row.measure.startswith("p9")]
+    numbers = [item for item in ledger("chat") if isinstance(item.row, Number)]
+    percentiles = [item for item in numbers if item.row.key.rpartition(" / ")[2].startswith("p9")]
     pings = [item for item in percentiles if item.row.place == "published results"]
     assert len(pings) == 57
-    assert {ping.row.answer.kind for ping in pings} == {Answered.CONTRAST}
-    typed = {ping.why for ping in pings if ping.outcome == "not measured"}
+    assert {ping.row.answer for ping in pings} == {Answered.CONTRAST}
+    typed = {ping.command for ping in pings if ping.outcome == "not measured"}
     at_published_load = (
         r"perflab run chat_ladder -p preset=published -p rungs=[a-z_0-9,]+ -p blocks=4"
     )
@@ -258,7 +274,7 @@ def test_every_row_is_counted_once_in_the_column_of_its_study() -> None:
 def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
     write("measured")
     entries = ledger("inference")
-    assert {e.row.answer.kind for e in narrowed(entries, "setting")} == {Answered.SETTING}
+    assert {e.row.answer for e in narrowed(entries, "setting")} == {Answered.SETTING}
     assert EFFECT in [item.row.key for item in narrowed(entries, "judged")]
     assert [item.row.key for item in narrowed(entries, "as published")] == [EFFECT]
     with pytest.raises(ParameterError, match="did you mean 'not comparable'"):
@@ -269,7 +285,7 @@ def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
 
 
 def test_a_foreign_study_brings_rows_and_answers_of_its_own(bring: Bring) -> None:
-    bring("setting,setting synchronous_commit: concurrency")
+    bring("setting,setting,synchronous_commit,concurrency,")
     assert faults("own") == [
         "table / a0 / rate: synchronous_commit: concurrency is 50, published is 5 requests/s"
     ]
@@ -277,15 +293,15 @@ def test_a_foreign_study_brings_rows_and_answers_of_its_own(bring: Bring) -> Non
 
 # Answers that name nothing, each with what is said of it.
 NOTHING = {
-    "": "it has no answer",
-    "contrast synchronous_comit: off against on": "did you mean 'synchronous_commit'",
-    "contrast synchronous_commit: on against off": "has no contrast 'on against off'",
-    "contrast synchronous_commit: off against on": "is not what throughput_rps measures",
-    "view synchronous_commit: flushes": "there is no view 'flushes'",
-    "rule synchronous_commit: claim 2": "no rule of system 'inference' judges 'claim 2'",
-    "check: Little": "there is no check 'Little'",
-    "same as: table / b / rate": "there is no row 'table / b / rate'",
-    "not comparable: pongs": "there is no reason 'pongs'",
+    ",,,": "it has no answer",
+    "contrast,synchronous_comit,off against on,": "did you mean 'synchronous_commit'",
+    "contrast,synchronous_commit,on against off,": "has no contrast 'on against off'",
+    "contrast,synchronous_commit,off against on,": "is not what throughput_rps measures",
+    "view,synchronous_commit,flushes,": "there is no view 'flushes'",
+    "rule,synchronous_commit,claim 2,": "no rule of system 'inference' judges 'claim 2'",
+    "check,,Little,": "there is no check 'Little'",
+    "same as,,table / b / rate,": "there is no row 'table / b / rate'",
+    "not comparable,,,pongs": "there is no reason 'pongs'",
 }
 
 

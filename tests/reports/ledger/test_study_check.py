@@ -52,8 +52,8 @@ def test_what_does_not_fit_stands_first_and_can_be_asked_for_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("study,check,finding,statement,numbers\nown,ten,consistant,a,b\n", "mean 'consistent'"),
-        ("study,check,rule,part\nown,ten,in_flight,rate\n", "its columns are study, check"),
+        ("own,ten,consistant,a,b", "line 2: finding = 'consistant': must be 'inconsistent', "),
+        ("own,ten,,a,b", "line 2: finding: each row needs it"),
     ],
 )
 def test_a_line_of_another_kind_is_named(
@@ -61,7 +61,7 @@ def test_a_line_of_another_kind_is_named(
 ) -> None:
     folder = tmp_path / "foreign" / "published"
     folder.mkdir(parents=True)
-    (folder / "checks.csv").write_text(text)
+    (folder / "checks.csv").write_text(f"study,check,finding,statement,numbers\n{text}\n")
     monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path))
     with pytest.raises(RecordingError, match=said):
         checks()

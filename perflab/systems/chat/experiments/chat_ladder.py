@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -13,8 +13,8 @@ from perflab.recordings import Contrast, Remark, published_value
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import (
-    BOUND,
     CHANGES,
+    CONTRASTS,
     RESULTS,
     RUNGS,
     SCENARIOS,
@@ -32,7 +32,7 @@ from perflab.systems.chat.stacks import (
     beat_s,
 )
 from perflab.trials.experiment import Experiment
-from perflab.trials.ladders import Row, between, having
+from perflab.trials.ladders import having
 
 SUBSET = (
     "json", "orjson", "protobuf", "once", "json_login", "json_spread", "uvloop",
@@ -42,23 +42,7 @@ SUBSET = (
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
 # With fewer blocks none of the claims that 19 rungs make at once could be shown.
 PUBLISHED_BLOCKS = 10
-
-
-CPU, BYTES = "cpu_us_per_message", "wire_bytes_per_message"
-WORDS = {CPU: "CPU per message", BYTES: "bytes on the wire"}
-COSTS: tuple[Row, ...] = (
-    (("no_deflate", "uvloop"), CPU, "smaller",
-     "turning permessage-deflate off saves CPU per message (experiment 'profile' looks at sending "
-     "alone)", "claim 3"),
-    (("once", "json"), CPU, "smaller",
-     "serializing a message once instead of once for every receiver saves CPU",
-     "what profiling found"),
-    (("protobuf", "orjson"), CPU, "smaller",
-     "protobuf costs less CPU per message than orjson", "claim 1"),
-    (("uvloop", "protobuf"), CPU, "smaller", "uvloop saves CPU per message", "claim 2"),
-    (("no_deflate", "uvloop"), BYTES, "none",
-     "compression gains little to nothing for these messages", "claim 7"),
-)  # fmt: skip
+VOLUME = "volume at 425 users against 250"
 
 
 class ChatLadderParameters(ChatParameters):
@@ -132,42 +116,15 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
     ]
 
 
-def _beside_latency(parameters: ChatLadderParameters) -> list[Contrast]:
-    """Return the claims about CPU, bytes and volume."""
-    users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
-    exponent = published_value(STUDY, "system", "all", "volume_users_exponent")
-    before, after = (
-        published_value(STUDY, "CPU", scenario, "second_core_cpu")
-        for scenario in ("before protobuf", "protobuf")
-    )
-    volume = Contrast(
-        name="volume at 425 users against 250",
-        claim="volume grows with the square of the users",
-        response="messages_per_s",
-        numerator={"rung": "no_deflate_425"},
-        denominator={"rung": "no_deflate"},
-        published_ratio=None if volume_differences(parameters) else users_ratio**exponent,
-        published_direction="greater",
-        source="chat study, claim 5 (volume against users)",
-        set_by_load="the share of users whom a message reaches was derived from the published "
-        "volume itself",
-    )
-    second_core = Contrast(
-        name="second core",
-        claim="protobuf's C code moves work to a second core: to threads other than the event "
-        "loop's, for nothing else could run there",
-        response="beside_loop_cpu_share_chat",
-        scale="difference",
-        numerator={"rung": "protobuf"},
-        denominator={"rung": "json"},
-        published_direction="greater",
-        source=f"chat study, CPU (second core from {before:g}% to {after:g}%)",
-    )
-    costs = (
-        between(rungs, response, direction, claim, f"chat study, {source}", words=WORDS)
-        for rungs, response, direction, claim, source in COSTS
-    )
-    return [*costs, volume, second_core]
+def _beside_latency(parameters: ChatLadderParameters) -> Iterator[Contrast]:
+    """Yield the claims about CPU, bytes and volume."""
+    for row in CONTRASTS:
+        contrast = row.contrast(STUDY, sized=False)
+        if row.name == VOLUME and not volume_differences(parameters):
+            users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
+            exponent = published_value(STUDY, "system", "all", "volume_users_exponent")
+            contrast = contrast.model_copy(update={"published_ratio": users_ratio**exponent})
+        yield contrast
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
@@ -216,7 +173,8 @@ def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
     first delay of the later rows for them. The cost of logins must be the default, because one
     could else try costs until a size fits.
     """
-    joins = (RESULTS, BOUND) if SCENARIOS[name] == BOUND else BASE_CASE[1:]
+    has_own_joins = RUNGS[name].join_factor != 1.0
+    joins = (RESULTS, SCENARIOS[name]) if has_own_joins else BASE_CASE[1:]
     default = ChatParameters.model_fields["bcrypt_rounds"].get_default()
     compared = [
         (beat_s(parameters, rung), published_value(STUDY, *joins, "join_delay"),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from perflab.recordings import Contrast
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.rungs import COSTLY, FREE, PERCENTILES
-from perflab.systems.chat.stacks import ChatParameters, Rung
+from perflab.systems.chat.rungs import CONTRASTS, COSTLY, FREE
+from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung
 from perflab.trials.experiment import Experiment
+from perflab.trials.ladders import having
 
 
 class LatencyCpuParameters(ChatParameters):
@@ -35,46 +36,10 @@ def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
     return {COSTLY: hashed, FREE: hashed.model_copy(update={"login_hash": "none"})}
 
 
-def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
+def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
     # There are no published sizes: the study's percentiles are of pings, and the cost of a login
     # depends on the password hash, which the study does not name.
-    logins: dict[str, Any] = {
-        "numerator": {"rung": COSTLY}, "denominator": {"rung": FREE},
-        "published_direction": "greater",
-    }  # fmt: skip
-    cpu = Contrast(
-        name="logins, CPU",
-        claim="logins cost 70 points of CPU while users join",
-        response="join_cpu_share_chat",
-        scale="difference",
-        source="chat study, claim 6",
-        asks="do logins slow the chat?",
-        subject="CPU",
-        **logins,
-    )
-    joining = [
-        Contrast(
-            name=f"logins, p{share} while users join",
-            claim=f"latency rises while logins run (p{share} of what is sent while users join)",
-            response=f"join_p{share}_ms",
-            source="chat study, published figures (latency spikes while logins run)",
-            **logins,
-        )
-        for share in PERCENTILES
-    ]
-    latency = [
-        Contrast(
-            name=f"logins, p{share}",
-            claim=f"logins under way raise latency (p{share})",
-            response=f"delivery_p{share}_ms",
-            source="chat study, published results (JSON, with login against no login load)",
-            asks="do logins slow the chat?" if share == 90 else "",
-            subject=f"p{share} of the latency",
-            **logins,
-        )
-        for share in PERCENTILES
-    ]
-    return [cpu, *joining, *latency]
+    return having((row.contrast(STUDY, sized=False) for row in CONTRASTS), _rungs(parameters))
 
 
 # Within seconds this crowd grows to what one core can just serve; the published load is far less.

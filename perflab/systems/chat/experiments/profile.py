@@ -8,10 +8,11 @@ from typing import Literal
 from pydantic import Field
 
 from perflab.instruments import Profiler
-from perflab.recordings import Contrast, published_value
+from perflab.recordings import Contrast, published_value, stated
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.stacks import (
+    STUDY,
     ActionSeconds,
     ChatParameters,
     CodecLevels,
@@ -163,14 +164,13 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
         return []
     # The published seconds include cProfile's own cost of every call, so they give no size.
     without_s, with_s = (
-        published_value(stacks.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
+        published_value(STUDY, "CPU", f"sending, {how} deflate", "sending_time")
         for how in ("without", "with")
     )
     return [
         Contrast(
             name=f"sending without deflate against with, {_name(codec, loop, 'off')}",
-            claim="turning permessage-deflate off halves the time that sending takes "
-            f"({_in_words(codec, loop, 'off')})",
+            claim=f"{stated(STUDY, 'claim 3')} ({_in_words(codec, loop, 'off')})",
             response="profile_send_us_per_message",
             numerator={"rung": _name(codec, loop, "off", "on")},
             denominator={"rung": _name(codec, loop, "on", "on")},
@@ -189,7 +189,7 @@ def _loops(parameters: ProfileParameters) -> list[Contrast]:
     return [
         Contrast(
             name=f"uvloop against asyncio, {_name(codec, 'asyncio', deflate)}",
-            claim="the event loop itself costs time: uvloop saves CPU per message "
+            claim=f"{stated(STUDY, 'event loop, profile')} "
             f"({_in_words(codec, 'asyncio', deflate)})",
             response="cpu_us_per_message",
             numerator={"rung": _name(codec, "uvloop", deflate, profiler)},

@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import math
 from itertools import product
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from perflab.instruments.instrument import Load, Look, Observation, OfNode
-from perflab.recordings import Contrast, ContrastPair
+from perflab.recordings import Contrast
+from perflab.recordings.contrast_rows import ContrastRow
+from perflab.recordings.typed_rows import rows_of
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
-    COMMITS,
+    STUDY,
     InferenceParameters,
     OneOrMore,
     Runtime,
-    published_rps,
 )
 from perflab.trials.experiment import Experiment, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
+
+CONTRASTS = rows_of(Path(__file__).with_suffix(".csv"), ContrastRow)
 
 
 class InferenceRuntimeParameters(InferenceParameters):
@@ -74,68 +78,10 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     return treatments
 
 
-def _pair(runtime: str, baseline: str, write: str) -> dict[str, dict[str, str]]:
-    return {
-        "numerator": {"runtime": runtime, "database_write": write},
-        "denominator": {"runtime": baseline, "database_write": write},
-    }
-
-
 def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
-    without_write = published_rps(COMMITS["none"])
-    with_write = published_rps(COMMITS["on"])
-    contrasts = [
-        Contrast(
-            name="no write against write (onnx)",
-            claim="without the database write throughput is more than three times as high",
-            response="throughput_rps",
-            numerator={"runtime": "onnx", "database_write": "no"},
-            denominator={"runtime": "onnx", "database_write": "yes"},
-            published_ratio=None if parameters.differences() else without_write / with_write,
-            published_direction="greater",
-            source=f"inference study, results table ({without_write:g} against {with_write:g} "
-            "requests/s)",
-        ),
-        Contrast(
-            name="onnx against sklearn with write",
-            claim="a faster runtime does not raise throughput while every request waits "
-            "for a commit",
-            response="throughput_rps",
-            **_pair("onnx", "sklearn", "yes"),
-            published_direction="none",
-            source="inference study, claim 2",
-        ),
-        Contrast(
-            name="runtime x database write",
-            claim="the runtime's effect is smaller with the database write than without it",
-            response="throughput_rps",
-            **_pair("onnx", "sklearn", "no"),
-            interaction=ContrastPair(**_pair("onnx", "sklearn", "yes")),
-            published_direction="greater",
-            source="inference study, claim 2 as an interaction",
-        ),
-        Contrast(
-            name="compiled against sklearn with write",
-            claim="compiled C++ does not raise throughput either while every request waits for a "
-            "commit",
-            response="throughput_rps",
-            **_pair("compiled", "sklearn", "yes"),
-            published_direction="none",
-            source="inference study, claim 2 for the third of its runtimes",
-        ),
-        Contrast(
-            name="compiled against onnx with write",
-            claim="throughput of compiled C++ against ONNX Runtime, with the database write",
-            response="throughput_rps",
-            **_pair("compiled", "onnx", "yes"),
-        ),
-        Contrast(
-            name="compiled against onnx, CPU of a prediction",
-            claim="CPU time of a prediction, compiled C++ against ONNX Runtime",
-            response="prediction_cpu_us",
-            **_pair("compiled", "onnx", "no"),
-        ),
-    ]
+    """Return the contrasts whose runtimes the run has."""
+    is_published = not parameters.differences()
+    contrasts = [row.contrast(STUDY, sized=is_published) for row in CONTRASTS]
     return [
         contrast
         for contrast in contrasts

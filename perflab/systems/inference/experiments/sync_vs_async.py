@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from perflab.recordings import Contrast, Remark
+from perflab.recordings import Contrast, Remark, stated
 from perflab.statistics.in_words import counted
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     DRIVERS,
+    STUDY,
     Driver,
     LoadParameters,
     OneOrMore,
@@ -111,7 +112,7 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
     return [
         Contrast(
             name=_name(setting),
-            claim="asyncpg gives about 1.5 times the throughput of psycopg2 (round trip "
+            claim=f"{stated(STUDY, 'claim 5')} (round trip "
             f"{setting['round_trip_ms']} ms, pool minimum {setting['pool_minconn']}, "
             f"{_words(setting)['workers']})",
             response="throughput_rps",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, PositiveFloat
 
 from perflab.load.workload import OpenLoop, Stage
-from perflab.recordings import Contrast, ContrastPair, published_value
+from perflab.recordings import Contrast, published_value
+from perflab.recordings.contrast_rows import ContrastRow
+from perflab.recordings.typed_rows import rows_of
 from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
@@ -23,6 +26,7 @@ from perflab.systems.inference.stacks import (
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
+CONTRASTS = rows_of(Path(__file__).with_suffix(".csv"), ContrastRow)
 FACTOR, WRITE = "synchronous_commit", "database_write"
 ON, OFF = {WRITE: "yes", FACTOR: "on"}, {WRITE: "yes", FACTOR: "off"}
 # Without a write there is no commit that could wait.
@@ -98,102 +102,24 @@ def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
     if parameters.rate:
         return [_at_rate(f"{rate:.12g}") for rate in sorted(parameters.rate)]
     is_published = not parameters.differences()
-    on_rps, off_rps, bare_rps = (published_rps(row) for row in COMMITS.values())
+    contrasts = [row.contrast(STUDY, sized=is_published) for row in CONTRASTS]
+    shares = _published_shares() if is_published else {}
     return [
-        Contrast(
-            name="off against on",
-            claim="synchronous_commit=off raises throughput by about 60%",
-            response="throughput_rps",
-            numerator={FACTOR: "off"},
-            denominator={FACTOR: "on"},
-            published_ratio=off_rps / on_rps if is_published else None,
-            published_direction="greater",
-            source=f"inference study, results table ({off_rps:g} against {on_rps:g} requests/s)",
-            asks="synchronous_commit=off faster?",
-            subject="requests/s",
-        ),
-        Contrast(
-            name="no write against on",
-            claim="without the database write throughput is more than three times as high",
-            response="throughput_rps",
-            numerator=NONE,
-            denominator=ON,
-            published_ratio=bare_rps / on_rps if is_published else None,
-            published_direction="greater",
-            source=f"inference study, results table ({bare_rps:g} against {on_rps:g} requests/s)",
-        ),
-        Contrast(
-            name="flush against the rest of the write",
-            claim="waiting for the commit's flush takes more of the response time than the rest "
-            "of the database write",
-            response="mean_ms",
-            scale="difference",
-            numerator=ON,
-            denominator=OFF,
-            interaction=ContrastPair(numerator=OFF, denominator=NONE),
-            published_direction="greater",
-            source="inference study, claim 3 (the flush is the bottleneck)",
-        ),
-        *_of_time(is_published),
+        contrast.model_copy(update={"published_difference": shares.get(contrast.name)})
+        for contrast in contrasts
     ]
 
 
-def _of_time(is_published: bool) -> list[Contrast]:
-    """Return claims 1, 3 and 4 as shares of time; a published one counts at the study's load."""
+def _published_shares() -> dict[str, float]:
+    """Return the share of time that claims 1 and 3 are about, from the published rows."""
     on_rps, off_rps, bare_rps = (published_rps(row) for row in COMMITS.values())
     with_write_ms, without_ms = (
         published_value(STUDY, TABLE, COMMITS[level], "mean_latency") for level in ("on", "none")
     )
-    of_write = (1 / on_rps - 1 / off_rps) / (1 / on_rps - 1 / bare_rps)
-    return [
-        Contrast(
-            name="claim 1",
-            claim="database writes dominate end-to-end latency",
-            response="mean_ms",
-            scale="share",
-            numerator=ON,
-            denominator=NONE,
-            published_difference=1 - without_ms / with_write_ms if is_published else None,
-            published_direction="greater",
-            limit=0.5,
-            source="inference study, claim 1",
-        ),
-        Contrast(
-            name="claim 3",
-            claim="the commit's disk flush is the bottleneck",
-            response="ms_per_answer",
-            scale="share",
-            numerator=ON,
-            denominator=OFF,
-            interaction=ContrastPair(numerator=ON, denominator=NONE),
-            published_difference=of_write if is_published else None,
-            published_direction="greater",
-            limit=0.5,
-            source="inference study, claim 3",
-        ),
-        Contrast(
-            name="claim 4, CPU",
-            claim="the system is not bound by CPU",
-            response="busy_share_of_cores",
-            scale="level",
-            numerator=ON,
-            denominator={},
-            published_direction="smaller",
-            limit=0.8,
-            source="inference study, claim 4",
-        ),
-        Contrast(
-            name="claim 4, I/O",
-            claim="the system is bound by I/O",
-            response="flush_share_of_waiting",
-            scale="level",
-            numerator=ON,
-            denominator={},
-            published_direction="greater",
-            limit=0.5,
-            source="inference study, claim 4",
-        ),
-    ]
+    return {
+        "claim 1": 1 - without_ms / with_write_ms,
+        "claim 3": (1 / on_rps - 1 / off_rps) / (1 / on_rps - 1 / bare_rps),
+    }
 
 
 EXPERIMENT = Experiment(
