@@ -36,6 +36,7 @@ from perflab.statistics.in_words import MISSING
 
 if TYPE_CHECKING:
     from perflab.figures import View
+    from perflab.trials.plan import RunPlan
 
 UNMEASURED = AgainstStudy.NOT_MEASURED.value
 SHOWN = "shown, not judged"
@@ -149,18 +150,14 @@ def _ledger(
     return [_resolved(entry, by_key) for entry in entries]
 
 
-def _questions_today(run: Run) -> set[str]:
-    """Return what the run's experiment asks today, with the run's parameters.
-
-    A published value may have been corrected since the run: then the verdict of the recorded
-    contrast is about something else.
-    """
+def _plan_today(run: Run) -> RunPlan | None:
+    """Return what the run's experiment measures today, with the run's parameters; None: nothing."""
     try:
         experiment = systems.experiment(run.record.experiment)
         parameters = check(experiment.parameters, run.record.parameters, run.run_id)
-        return set(map(_question, experiment.plan(parameters).contrasts))
+        return experiment.plan(parameters)
     except PerflabError:
-        return set()
+        return None
 
 
 def _question(contrast: Contrast) -> str:
@@ -180,9 +177,45 @@ class AnsweringRun:
         return complete_blocks(self.run)
 
     @cached_property
+    def plan_today(self) -> RunPlan | None:
+        """What the run's experiment measures today, with its parameters."""
+        return _plan_today(self.run)
+
+    @cached_property
+    def other_cases(self) -> Mapping[str, str]:
+        """What of the run's treatments is set otherwise today, in words, by treatment."""
+        plan = self.plan_today
+        today = {item.name: item.levels for item in plan.treatments} if plan else {}
+        words = {
+            item.name: [
+                f"{factor} was {level}, the study's is {today[item.name][factor]}"
+                for factor, level in item.levels.items()
+                if today.get(item.name, item.levels).get(factor, level) != level
+            ]
+            for item in self.run.record.treatments
+        }
+        return {name: "; ".join(of) for name, of in words.items() if of}
+
+    def other_case(self, contrast: Contrast) -> str:
+        """Return what is set otherwise today in what a contrast compares."""
+        record = self.run.record
+        names = [
+            name
+            for side in (contrast.numerator, contrast.denominator)
+            for name in record.selected(side)
+        ]
+        told = dict.fromkeys(filter(None, (self.other_cases.get(name, "") for name in names)))
+        return f"another case than the study's: {'; '.join(told)}" if told else ""
+
+    @cached_property
     def findings(self) -> list[Finding]:
-        """The findings by rules, and on the contrasts that the experiment still has unchanged."""
-        today, recorded = _questions_today(self.run), self.run.record.contrasts
+        """The findings by rules, and on the contrasts that the experiment still has unchanged.
+
+        A published value may have been corrected since the run: then the verdict of the recorded
+        contrast is about something else.
+        """
+        plan, recorded = self.plan_today, self.run.record.contrasts
+        today = set(map(_question, plan.contrasts)) if plan else set()
         return [
             finding
             for finding in findings_of(self.run)
@@ -216,6 +249,7 @@ class AnsweringRun:
         outcome = str(joined(findings).result)
         whys = [finding.verdict.reason for finding in findings]
         whys += [finding.absent for finding in findings if finding.effect is None]
+        whys += [self.other_case(finding.contrast) for finding in findings]
         why = "; ".join(dict.fromkeys(filter(None, whys)))
         return self._entry(row, findings, outcome, why)
 

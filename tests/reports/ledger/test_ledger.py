@@ -9,13 +9,14 @@ import pytest
 from perflab import systems
 from perflab.errors import ParameterError, RecordingError
 from perflab.paths import notebooks_dir
-from perflab.recordings import Contrast, RunWriter, studies
+from perflab.recordings import Contrast, Run, RunWriter, studies
 from perflab.recordings.published_rows import Answered, Claim, Number
-from perflab.reports.ledger import Entry, ledger, narrowed
+from perflab.reports.ledger import Entry, entries, ledger, narrowed
 from perflab.reports.ledger.entries import check_view
 from perflab.reports.ledger.rows import SIZES, mismatch, rows
 from perflab.reports.ledger.shown import count_table, headline
 from perflab.sweeps.cells import open_sweep
+from perflab.trials.plan import RunPlan
 from tests.reports.ledger.conftest import Bring, Write
 from tests.support.synthetic import NO_WRITE, Planted
 from tests.systems.planned import plan_of
@@ -99,6 +100,33 @@ def test_a_row_has_a_verdict_which_another_row_of_the_same_is_not_counted_as(wri
     assert not same.judged
     # The run's other five contrasts, of a treatment that it lacks, are not measured.
     assert "Verdicts are on 6 questions." in headline(ledger("inference"))
+
+
+@pytest.mark.promise
+def test_a_run_of_another_case_than_todays_says_so_and_answers(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a study turns out to have measured with another setting."""
+    write("measured")
+    assert "another case" not in entry().why
+    as_it_is = entries._plan_today
+
+    def corrected(run: Run) -> RunPlan | None:
+        plan = as_it_is(run)
+        assert plan is not None
+        treatments = tuple(
+            plan.treatments[0].model_copy(
+                update={"name": item.name, "levels": dict.fromkeys(item.levels, "remote")}
+            )
+            for item in run.record.treatments
+        )
+        return plan.model_copy(update={"treatments": treatments})
+
+    monkeypatch.setattr(entries, "_plan_today", corrected)
+    result = entry()
+    assert result.outcome == "as published"
+    case = "another case than the study's: synchronous_commit was off, the study's is remote"
+    assert case in result.why
 
 
 @pytest.mark.promise

@@ -33,7 +33,7 @@ def test_sizes_are_compared_at_the_published_load_only_and_as_bounds() -> None:
     ]
     assert size.published_ratio == pytest.approx(63.2 / 301.16)
     assert size.published_bound == "at most"
-    assert size in plan(preset="published", rungs="step_0,step_3").contrasts
+    assert size in plan(preset="published", rungs="plain_def,step_3").contrasts
     assert size in plan(preset="published", shared_bytes_per_s=39_296_264).contrasts
     for other in ({}, {"preset": "published", "clients": 50},
                   {"preset": "published", "bytes_per_s": 500_000},
