@@ -48,6 +48,7 @@ RICH = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", RICH)
 def test_every_figure_is_drawn_from_its_file_alone_and_from_all_columns(
     case, request, tmp_path
