@@ -7,13 +7,15 @@ kernel's accounts have. Source: prometheus.io, Exposition formats.
 
 from __future__ import annotations
 
+import http.client
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import httpx
-
 from perflab.credentials import masked
 from perflab.errors import StackError, cause
+from perflab.stacks.asking import OPENER
 from perflab.stacks.backend import HOST
 
 ANSWER_WITHIN_S = 5.0
@@ -36,18 +38,14 @@ def totals(port: int, path: str) -> dict[str, Total]:
     StackError where it does not answer, or with another format.
     """
     where = f"GET {path}"
+    asked = urllib.request.Request(f"http://{HOST}:{port}{path}", headers=ACCEPTED)
     try:
-        # An address on loopback goes through no proxy.
-        answer = httpx.get(
-            f"http://{HOST}:{port}{path}",
-            headers=ACCEPTED,
-            timeout=ANSWER_WITHIN_S,
-            trust_env=False,
-        )
-        if answer.status_code != httpx.codes.OK:
-            raise StackError(f"{where} is answered with status {answer.status_code}, not 200")
-        return totals_in(answer.text)
-    except httpx.HTTPError as error:
+        with OPENER.open(asked, timeout=ANSWER_WITHIN_S) as answer:
+            text = answer.read().decode()
+        return totals_in(text)
+    except urllib.error.HTTPError as error:
+        raise StackError(f"{where} is answered with status {error.code}, not 200") from None
+    except (OSError, http.client.HTTPException) as error:
         raise StackError(f"{where} is not answered: {cause(error)}") from None
     except (ValueError, LookupError):
         raise StackError(f"{where} is answered with no text of Prometheus's format") from None
