@@ -6,10 +6,12 @@ Text from outside is made visible here, too.
 from __future__ import annotations
 
 import math
+import sys
 import unicodedata
 from typing import Any
 
 MISSING = "–"
+LARGEST = sys.float_info.max
 # Categories of Unicode whose characters show nothing: formatting, control, unassigned.
 UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs")
 
@@ -54,7 +56,7 @@ def number(value: Any) -> str:
     if value == 0:
         return "0"
     # Rounding may add a digit before the point: 9.996 is 10.0.
-    rounded = abs(float(f"{value:.2e}"))
+    rounded = min(abs(float(f"{value:.2e}")), LARGEST)
     decimals = max(0, 2 - math.floor(math.log10(rounded)))
     return f"{value:,.{decimals}f}" if decimals < 8 else f"{value:.2e}"
 

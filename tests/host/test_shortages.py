@@ -44,7 +44,7 @@ def without_files() -> Iterator[None]:
 
 def wait_for_a_service() -> None:
     health = SimpleNamespace(command=(), http="/", any_status=True, timeout_s=0.2)
-    spec = SimpleNamespace(health=health, of_user=False)
+    spec = SimpleNamespace(health=health, of_user=False, docker=SimpleNamespace(port=0))
     launch = SimpleNamespace(control_port=1, port=1, spec=spec)
     instance: Any = SimpleNamespace(
         launch=launch, exit_reason=lambda: "", log=lambda: "", meter=ProcessTreeMeter
