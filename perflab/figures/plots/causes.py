@@ -11,6 +11,7 @@ from perflab.analysis.accounts.causes import Causes, causes_of, entry_name
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, RowChart, Rules
 from perflab.figures.origin import Page
+from perflab.figures.theme import tick_label
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
 from perflab.recordings.causes import ALONE, part_of
@@ -21,6 +22,7 @@ COLUMNS = ["what", "entry", "treatment", "against", "old", "new", "change", "low
 ENTRY, EQUAL, RESPONSE = "entry", "equal", ("response", "")
 # Entries that change by a smaller share of the largest change are left out; so are more than these.
 LEAST_SHARE, MOST_ENTRIES = 0.02, 8
+MOST_PAIRS, PANELS_IN = 3, 4.8
 LONGEST = 64
 
 
@@ -52,24 +54,39 @@ def draw_causes(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the change of each entry with its interval; the words beside it are both sides' ms."""
     among = table[table["entry"] == entry_name(RESPONSE)]["change"].abs().max()
     within = (-1.5 * among, 1.5 * among)
+    # A treatment may stand against several others: each pair has a panel.
+    pairs = [*dict.fromkeys(zip(table["treatment"], table["against"], strict=True))][:MOST_PAIRS]
+    table = table.assign(pair=[*map(_pair, table["treatment"], table["against"])])
+    words = {name: look.label for name, look in page.looks.items()}
+    wide_in = PANELS_IN / len(pairs)
+    panels = {
+        _pair(new, old): Axis(tick_label(f"{words[new]} against {words[old]}, ms", wide_in))
+        for new, old in pairs
+    }
+    table = table[table["pair"].isin([*panels])]
     chart = RowChart(
         TITLE,
         "What changes in a request, in ms, of one user whose requests come one at a time: mean over"
-        " blocks with its 95% interval, and both sides at the right. Below the response time stand"
-        f" its parts, the largest change first. {ARROW}",
+        f" blocks with its 95% interval{', and both sides at the right' * (len(pairs) == 1)}. Below"
+        f" the response time stand its parts, the largest change first. {ARROW}",
         layers=(
             Rules((EQUAL,), ls="-"),
-            Intervals((ENTRY,), by="treatment", within=within, size=4.5, lw=1.3),
+            Intervals((ENTRY,), by="treatment", within=within, size=4.5, lw=1.3, keyed=False),
         ),
-        panels={"": Axis("change of a request, ms")},
+        panels=panels,
+        panel="pair",
         row="entry",
         value="change",
         labels=_labels,
         row_in=0.24,
         said=_sides,
     )
-    equal = pd.DataFrame([{"what": EQUAL, "change": 0.0}])
+    equal = pd.DataFrame([{"what": EQUAL, "change": 0.0, "pair": pair} for pair in panels])
     return chart.draw(pd.concat([table, equal], ignore_index=True), page)
+
+
+def _pair(new: str, old: str) -> str:
+    return f"{new} against {old}"
 
 
 def _labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
@@ -79,7 +96,7 @@ def _labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
 def _sides(table: pd.DataFrame) -> dict[Hashable, str]:
     """Return the ms of both sides, if there is one pair."""
     rows = table.dropna(subset=["entry"])
-    if rows["treatment"].nunique() != 1:
+    if rows["pair"].nunique() != 1:
         return {}
     return {
         row["entry"]: f"{number(row['old'])} → {number(row['new'])} ms"
