@@ -7,7 +7,6 @@ with them. Source: perf-record(1), perf-script(1).
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ import psutil
 
 from perflab.errors import ProfilerFailed
 from perflab.host.temporary_folders import temporary_folder
+from perflab.instruments.py_spy import kill_group
 
 TOOL = "perf"
 RATE_HZ = 997
@@ -122,11 +122,8 @@ class PerfProfile:
 
     def end(self) -> None:
         """End perf by force if it runs, and remove its files."""
-        child = getattr(self, "_child", None)
-        if child is not None and child.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        if child := getattr(self, "_child", None):
+            kill_group(child)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property

@@ -238,13 +238,18 @@ class PySpy:
 
     def end(self) -> None:
         """End the profiler by force if it runs, and remove its files."""
-        child = getattr(self, "_child", None)
-        if child is not None and child.poll() is None:
-            # The kernel detaches a killed tracer, and the traced process goes on.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        if child := getattr(self, "_child", None):
+            kill_group(child)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def kill_group(profiler: subprocess.Popen[bytes]) -> None:
+    """Kill a profiler that leads a group of processes, with all of them, if it still runs."""
+    if profiler.poll() is None:
+        # The kernel detaches a killed tracer, and the traced process goes on.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(profiler.pid, signal.SIGKILL)
+        profiler.wait()
 
 
 def numbers_threads_apart(pid: int) -> bool:

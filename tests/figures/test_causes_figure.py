@@ -1,0 +1,36 @@
+"""The figure of causes: a treatment that stands against several others has a panel for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from perflab.figures.origin import page_of
+from perflab.figures.plots.causes import COLUMNS, draw_causes
+
+
+@pytest.mark.promise
+def test_each_pair_has_a_panel_with_its_own_points(normal) -> None:
+    page = page_of(normal)
+    first, second = page.looks
+    third = "of the third"
+    page = replace(page, looks={**page.looks, third: replace(page.looks[second], label="third")})
+    pairs = (first, second, 4.0), (first, third, -2.0)
+    table = pd.DataFrame(
+        [
+            ["entry", name, new, old, 1.0, 1.0 + change, change, change - 0.5, change + 0.5]
+            for new, old, change in pairs
+            for name in ("the response time", "waits for a core")
+        ],
+        columns=COLUMNS,
+    )
+    figure = draw_causes(table, page)
+    panels = figure.axes
+    for axes, (new, old, change) in zip(panels, pairs, strict=True):
+        label = axes.get_xlabel().replace("\n", " ")
+        for name in (new, old):
+            assert page.looks[name].label.split()[0] in label
+        marks = [line for line in axes.lines if line.get_marker() not in ("", "None", None)]
+        assert {float(line.get_xdata()[0]) for line in marks} == {change}
