@@ -54,6 +54,10 @@ HIDDEN = (
     "it went into the background, where its CPU and memory are unknown and the lab cannot end it: "
     "start it in the foreground"
 )
+SECRET_FILE = "secret"
+# POSIX: ulimit sets both limits, soft and hard, so that the service cannot raise its own.
+LIMIT_FILES = 'ulimit -n "$0" && exec "$@"'
+BACKENDS = ("auto", "docker", "process")
 
 
 @dataclass(eq=False, repr=False)
@@ -189,11 +193,6 @@ class ProcessInstance:
         return ProcessTreeMeter(*([] if self._is_hidden else self._roots()))
 
 
-SECRET_FILE = "secret"
-# POSIX: ulimit sets both limits, soft and hard, so that the service cannot raise its own.
-LIMIT_FILES = 'ulimit -n "$0" && exec "$@"'
-
-
 class ProcessBackend:
     """Starts services as child processes, and servers of others as containers beside them."""
 
@@ -219,7 +218,7 @@ class ProcessBackend:
         """Make the service's program, environment and artifacts, once per content."""
         if spec.docker.port:
             return self._containers.prepare(spec, work)
-        if spec.compile:
+        if spec.needs_program({}):
             compiler.ensure(spec, self.compiled, work)
         venv = self._environment(spec)
         if environments.is_needed(spec):
@@ -246,7 +245,8 @@ class ProcessBackend:
         if spec.docker.port:
             return self._containers.versions(spec)
         packages = self._environment(spec).versions() if environments.is_needed(spec) else {}
-        return packages | (compiler.versions(spec, self.compiled) if spec.compile else {})
+        made_by = compiler.versions(spec, self.compiled) if spec.needs_program({}) else {}
+        return packages | made_by
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds an old password."""
@@ -339,10 +339,22 @@ class ProcessBackend:
             "artifacts": self._artifacts(launch.spec),
         }
         if launch.spec.compile:
-            values["program"] = compiler.program(launch.spec, self.compiled)
+            values["program"] = (
+                self._program(launch) if launch.spec.needs_program(launch.settings) else ""
+            )
         if part.binaries:
             values["binaries"] = self._binaries(launch.spec, part.binaries)
         return values
+
+    def _program(self, launch: Launch) -> Path | str:
+        """Return the path of what is compiled; empty where these settings do not need it."""
+        if not launch.spec.needs_program(launch.settings):
+            return ""
+        program = compiler.ensure(launch.spec, self.compiled)
+        if not launch.spec.process.unprivileged:
+            return program
+        folder = program.parent
+        return self._readable_copy([folder], folder.name) / folder.name / program.name
 
     def _binaries(self, spec: ServiceSpec, binaries: Binaries) -> Path:
         environment = self._environment(spec)
@@ -390,9 +402,6 @@ def _write_secret(path: Path, secret: str, user: pwd.struct_passwd | None) -> No
         if user:
             os.fchown(descriptor, user.pw_uid, user.pw_gid)
         file.write(secret)
-
-
-BACKENDS = ("auto", "docker", "process")
 
 
 def choose(name: str = "auto") -> Backend:

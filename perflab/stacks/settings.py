@@ -22,7 +22,11 @@ from perflab.stacks.spec import ServiceSpec, Value, is_same
 RELOADED_WITHIN_S = 5.0
 # The server ends a statement that takes longer.
 STATEMENT_TIMEOUT_MS = 60_000
-SHOWN = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
+# `pg_settings` leaves out settings of the lab's own (`perflab.flush_us`).
+SETTINGS_IN_FORCE = """
+    SELECT name, current_setting(name) FROM unnest(%s) AS name
+    WHERE current_setting(name, true) IS NOT NULL
+"""
 WAITS = """
     SELECT coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)
     FROM pg_stat_activity
@@ -105,7 +109,10 @@ class Database:
     def settings(self, spec: ServiceSpec) -> dict[str, Value]:
         """Return the settings that the server knows."""
         names = {setting.parameter or name: name for name, setting in spec.settings.items()}
-        return {names[parameter]: text for parameter, text in self.rows(SHOWN, (list(names),))}
+        return {
+            names[parameter]: text
+            for parameter, text in self.rows(SETTINGS_IN_FORCE, (list(names),))
+        }
 
 
 Line = Callable[[Instance], Database]

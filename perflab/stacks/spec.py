@@ -22,6 +22,7 @@ Scope = Literal["start", "reload"]
 Value = str | int | float
 # The beginning of the name of a service that the parameters of a run describe.
 VARIANT = "variant-"
+_PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 
 
 class Setting(FrozenModel):
@@ -77,12 +78,14 @@ class Compile(FrozenModel):
     """How one command compiles the service in its folder, the same on both backends.
 
     ``sources`` are patterns of files; the files that they include lie in the same folders.
-    ``output`` is the program's name; its path is ``{program}`` in commands.
+    ``output`` is the program's name; its path is ``{program}`` in commands. With ``setting`` a
+    process has it only where that setting is not its default, and an image always.
     """
 
     sources: tuple[str, ...] = Field(min_length=1)
     output: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
     flags: tuple[str, ...] = ()
+    setting: str = ""
 
     def files(self, folder: Path) -> list[str]:
         """Return the files to compile, relative to the service's folder; StackError without any."""
@@ -263,6 +266,13 @@ class ServiceSpec(FrozenModel):
         """Return the folders of the service's sources: its own, and ``common`` if it uses that."""
         return [self.folder, self.common] if self._asks_for("{common}") else [self.folder]
 
+    def needs_program(self, settings: Mapping[str, Value]) -> bool:
+        """Tell whether a process with these settings needs what is compiled."""
+        if self.compile is None or not (name := self.compile.setting):
+            return self.compile is not None
+        default = self.settings[name].default
+        return not is_same(settings.get(name, default), default)
+
     def _asks_for(self, placeholder: str) -> bool:
         return any(placeholder in text for text in [*self.command, *self.environment.values()])
 
@@ -341,9 +351,6 @@ def _variant(name: str) -> dict[str, Path]:
         return {}
     # The description decides what is started, so only this user may have written it.
     return {name: own_folder(variants_dir()) / name / path.name}
-
-
-_PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

@@ -34,7 +34,17 @@ WarmupRequests = Annotated[
 TrialSeconds = Annotated[
     float, Field(ge=0.1, le=600, description="seconds of each trial that count")
 ]
+Blocks = Annotated[
+    Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"],
+    Field(
+        description="how often everything is measured: a block holds one trial of each treatment, "
+        "in random order, and in the next block backwards; 8 keep their power where one is not "
+        "valid; until_decided: blocks are added until every claim is decided"
+    ),
+]
 CLAIMS = (Contrast.__name__, ContrastPair.__name__)
+# Parameters of the call and not of the measurement: no run records them.
+OF_THE_CALL = ("from_run", "resume", "wait_s")
 
 
 class RunParameters(Parameters):
@@ -50,12 +60,7 @@ class RunParameters(Parameters):
         description="where services run: in Docker, or as plain processes; auto takes Docker "
         "where an engine answers",
     )
-    blocks: Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"] = Field(
-        default=8,
-        description="how often everything is measured: a block holds one trial of each treatment, "
-        "in random order, and in the next block backwards; 8 keep their power where one is not "
-        "valid; until_decided: blocks are added until every claim is decided",
-    )
+    blocks: Blocks = 8
     least_blocks: int = Field(
         default=8,
         ge=1,
@@ -260,10 +265,6 @@ class PresetParameters(RunParameters):
 def _unchecked(treatments: Sequence[Treatment]) -> list[Remark]:
     names = dict.fromkeys(node.service for item in treatments for node in item.stack.nodes)
     return [Remark(code="settings.unchecked", text=text) for text in unchecked(names)]
-
-
-# Parameters of the call and not of the measurement: no run records them.
-OF_THE_CALL = ("from_run", "resume", "wait_s")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts PostgreSQL on 127.0.0.1, after making its cluster and schema when there is none.
-# Environment: POSTGRES_BIN, PGDATA, PGPORT, DATABASE_PASSWORD_FILE, MAX_CONNECTIONS, PRELOADED.
+# Environment: POSTGRES_BIN, PGDATA, PGPORT, DATABASE_PASSWORD_FILE, MAX_CONNECTIONS, PRELOADED,
+# FLUSH_US (slow_flush.cpp has it; here it becomes a setting that the lab can read).
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 umask 077
@@ -34,4 +35,5 @@ exec "$POSTGRES_BIN/postgres" -D "$PGDATA" -c shared_preload_libraries="$PRELOAD
     -c listen_addresses=127.0.0.1 -c port="$PGPORT" -c unix_socket_directories= \
     -c max_connections="$MAX_CONNECTIONS" -c shared_buffers=128MB \
     -c fsync=on -c full_page_writes=on -c autovacuum=off -c jit=off \
+    -c perflab.flush_us="$FLUSH_US" \
     -c checkpoint_timeout=1h -c max_wal_size=4GB -c log_checkpoints=off

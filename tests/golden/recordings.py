@@ -113,8 +113,8 @@ CASES = {
     ),
     "flush_map": Case(
         "flush_map",
-        refused={"driver": "asyncpg", "commit_delay_us": "20000"},
-        parameters={"commit_delay_us": (0, 20000), "workers": (1,), "round_trip_ms": (0,)},
+        refused={"synchronous_commit": "on", "flush_ms": "5"},
+        parameters={"flush_ms": (0, 5), "workers": (1,)},
     ),
     "inference_runtime": Case(
         "inference_runtime", refused={"runtime": "onnx", "database_write": "no"}

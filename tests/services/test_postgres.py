@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,37 @@ def test_a_killed_server_comes_back_with_its_committed_rows(started: Start) -> N
     os.kill(server_pid(service), signal.SIGINT)
     assert service.wait_ended() == "ended with exit status 0"
     connection.close()
+
+
+FLUSH_US = 40_000
+
+
+@pytest.mark.promise
+def test_flushes_that_are_made_longer_are_felt_by_commits_and_seen_by_the_probe(
+    started: Start, postgres: Service
+) -> None:
+    slow = started("postgres", flush_us=FLUSH_US)
+    assert value_of(slow, "SELECT current_setting('perflab.flush_us')") == str(FLUSH_US)
+    probed = slow.instance.run(slow.launch.spec.probes["flush"])
+    assert min(json.loads(probed)["flush_us"]) > FLUSH_US
+    assert quickest_us(slow, "on") > FLUSH_US > quickest_us(slow, "off")
+    # A server that is not asked for it has nothing preloaded.
+    assert b"LD_PRELOAD=\0" in Path(f"/proc/{server_pid(postgres)}/environ").read_bytes()
+
+
+def quickest_us(service: Service, commit: str) -> float:
+    """Return the shortest time of a few inserts with that synchronous_commit."""
+    connection = database(service)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET synchronous_commit = {commit}")
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            cursor.execute("INSERT INTO inferences (label, probability) VALUES (0, 1)")
+            times.append(time.perf_counter() - begin)
+    connection.close()
+    return 1e6 * min(times)
 
 
 PROBE = services_dir() / "postgres" / "flush_probe.py"

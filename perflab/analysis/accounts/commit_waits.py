@@ -2,12 +2,11 @@
 
 Ten times a second the lab asks ``pg_stat_activity`` what each client's backend does
 (:mod:`perflab.instruments.kernel`). Of the backends with a statement under way (state "active") a
-share is in each wait event. Backends without a wait event run, are ready and wait for a core, or
-make the pause of ``commit_delay``: PostgreSQL does not distinguish these. The look itself is a
-backend. If it shares its core with the others, none of them can run while it looks, and a backend
-that a request has just reached is still called idle: then the shares are shares of waits. Samples
-of one trial depend on each other, so the unit is the trial: its share is over all its samples, and
-the interval is over trials.
+share is in each wait event. Backends without a wait event run, or are ready and wait for a core:
+PostgreSQL does not distinguish these. The look itself is a backend. If it shares its core with the
+others, none of them can run while it looks, and a backend that a request has just reached is still
+called idle: then the shares are shares of waits. Samples of one trial depend on each other, so the
+unit is the trial: its share is over all its samples, and the interval is over trials.
 """
 
 from __future__ import annotations

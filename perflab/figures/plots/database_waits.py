@@ -10,12 +10,12 @@ from perflab.analysis.accounts.commit_waits import NO_WAIT, has_waits, wait_shar
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Bars, RowChart
 from perflab.figures.origin import Page
-from perflab.figures.theme import FAINT, PALETTE, in_order, looks_of
+from perflab.figures.theme import FAINT, PALETTE, in_order, styles_of
 from perflab.figures.view import View
 
 WAITS_TITLE = "where commits wait, in the database"
 # Bars of more events would be too thin to see.
-SHOWN = 5
+MOST_EVENTS = 5
 TICKS = {0.25 * n: f"{25 * n}%" for n in range(5)}
 
 
@@ -27,8 +27,7 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
         WAITS_TITLE,
         "Share of the samples of active backends, by wait event, mean over valid trials with its"
         " 95% t interval. The look is a backend too: on a core that they share, no other can be"
-        " seen running while it looks. Without a wait event is also who makes the pause of"
-        " commit_delay.",
+        " seen running while it looks.",
         layers=(Bars(colors, "{:.0%}".format, by="event", missing="never seen"),),
         panels={"": Axis("share of active backends", ends=(0, 1.3), ticks=TICKS)},
         value="share",
@@ -42,7 +41,7 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
 def _events(table: pd.DataFrame) -> list[str]:
     """Return the events with the largest shares in any treatment; ``NO_WAIT`` is last."""
     most = table.groupby("event")["share"].max().sort_values(ascending=False)
-    waits = [str(name) for name in most.index if name != NO_WAIT][:SHOWN]
+    waits = [str(name) for name in most.index if name != NO_WAIT][:MOST_EVENTS]
     return [*waits, *([NO_WAIT] if NO_WAIT in most.index else [])]
 
 
@@ -56,6 +55,6 @@ def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
 
 
 DATABASE_WAITS = View(
-    "database_waits", WAITS_TITLE, lambda run: in_order(wait_shares(run), looks_of(run.record)),
+    "database_waits", WAITS_TITLE, lambda run: in_order(wait_shares(run), styles_of(run.record)),
     draw_database_waits, suits=has_waits,
 )  # fmt: skip

@@ -34,7 +34,7 @@ DRIVERS = {
     "asyncpg": "async driver (asyncpg), 4 workers, pool 50",
 }
 # The published row of each parameter that the study states.
-PUBLISHED = {
+PUBLISHED_PLACES = {
     "requests": ("workload", "all", "requests"),
     "concurrency": ("workload", "all", "concurrency"),
     "workers": ("system", "driver study", "workers"),
@@ -121,7 +121,7 @@ class LoadParameters(ExplainedParameters, PresetParameters):
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset for the parameters that the experiment has."""
         values: dict[str, Any] = {}
-        for name, place in PUBLISHED.items():
+        for name, place in PUBLISHED_PLACES.items():
             if name in cls.model_fields:
                 value = published_value(STUDY, *place)
                 values[name] = value if name == "round_trip_ms" else int(value)
@@ -164,7 +164,7 @@ def stack(
     parameters: LoadParameters,
     *,
     workers: int,
-    commit_delay_us: int = 0,
+    flush_us: int = 0,
     runtime: Runtime = "onnx",
     minconn: str = "max",
     synchronous_commit: str = "on",
@@ -183,9 +183,7 @@ def stack(
                 placement="database",
                 settings={
                     "synchronous_commit": synchronous_commit,
-                    "commit_delay_us": commit_delay_us,
-                    # With 0 siblings the delay is for every commit, not only for concurrent ones.
-                    "commit_siblings": 0 if commit_delay_us else 5,
+                    "flush_us": flush_us,
                     **({"preloaded": "pg_stat_statements"} if parameters.why else {}),
                 },
             ),

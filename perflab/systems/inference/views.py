@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.results import AgainstStudy
 from perflab.figures import (
     CAUSES,
     CORE_TIME,
@@ -23,54 +24,50 @@ from perflab.figures import (
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, Rules
 from perflab.figures.origin import Page
-from perflab.figures.theme import INK, PALETTE, Look, appearance
+from perflab.figures.theme import INK, PALETTE, Style, appearance
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, published
 from perflab.statistics.in_words import counted
-from perflab.systems.inference.experiments.flush_map import (
-    DRIVER,
-    FACTORS,
-    FLUSH,
-    INSIDE,
-    flush_map,
-)
+from perflab.systems.inference.experiments.flush_map import FACTORS, flush_map
 from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, LoadParameters
 
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
 LOAD = ("concurrency", "connection")
-MAP_TITLE = "where the published ratios would appear"
+MAP_TITLE = "where the published gain would appear"
 # A commit may feel nothing, which a logarithmic axis cannot show.
 LEAST_MS = 0.1
 FELT = ["felt_ms", "felt_low", "felt_high"]
-RATIOS = {FLUSH: "commit off / on, throughput", DRIVER: "asyncpg / psycopg2, throughput"}
-CELL, NO_EFFECT = "cell", "no effect"
+CELL, NO_EFFECT, RINGED = "cell", "no effect", "as published"
+LATENCY_RATE = rate_view(
+    "latency_rate",
+    "response times against the rate of requests",
+    {f"p{share}_ms": f"p{share}, ms (log)" for share in (50, 95, 99)},
+)
 
 
 def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a panel per ratio: a line per workers and distance, and the published ratio."""
-    places = zip(table["workers"], table["round_trip_ms"], strict=True)
-    table = table.assign(group=[f"{counted(n, 'worker')}, {ms:g} ms away" for n, ms in places])
+    """Draw a line for each number of workers, and the published ratio."""
+    table = table.assign(group=[counted(workers, "worker") for workers in table["workers"]])
     groups = enumerate(table["group"].unique())
-    looks = {name: Look(*appearance(index), name) for index, name in groups}
-    style: dict[str, Any] = {"by": "group", "looks": looks}
-    x = Axis("what a commit felt, ms (log)", log=True)
-    y = Axis("ratio of throughputs (log)", log=True)
+    styles = {name: Style(*appearance(index), name) for index, name in groups}
+    style: dict[str, Any] = {"by": "group", "styles": styles}
     chart = Planes(
         MAP_TITLE,
         "Every point is one setting, with 95% intervals over blocks both ways. Across: what a"
-        " commit felt of the flush and of the pause planted before it (median commit phase, on less"
-        " off), not the pause that was set. Ringed: the published ratio lies in the interval, and"
-        " no effect does not.",
+        " commit felt of the flush (median commit phase, on less off), which is more than the"
+        " flush itself. Ringed: as published.",
         layers=(
             Rules((NO_EFFECT,), NO_EFFECT, along="y", ls="-"),
             Rules((PUBLISHED,), PUBLISHED, along="y", color=PALETTE[1]),
             Lines((CELL,), keyed=False, how={"lw": 0.9, "alpha": 0.6}, **style),
-            Marks((INSIDE,), "o", "published in the interval", color=INK, hollow=True, size=10),
+            Marks((RINGED,), "o", RINGED, color=INK, hollow=True, size=10),
             Intervals((CELL,), "felt_low", "felt_high", lw=0.7, size=0, keyed=False, **style),
             Intervals((CELL,), along="y", lw=1.1, size=4.5, **style),
         ),
-        planes={ratio: Plane(x, y, words) for ratio, words in RATIOS.items()},
-        panel="ratio_of",
+        planes=Plane(
+            Axis("what a commit felt, ms (log)", log=True),
+            Axis("commit off / on, throughput (log)", log=True),
+        ),
         x="felt_ms",
         y="ratio",
     )
@@ -78,15 +75,15 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _map_as_drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each setting, its ring, each published ratio, and no effect."""
+    """Return a row for each setting, its ring, the published ratio, and no effect."""
     cells = table.dropna(subset=["felt_ms", "ratio"]).sort_values("felt_ms")
     cells[FELT] = cells[FELT].clip(lower=LEAST_MS)
-    published = table.drop_duplicates("ratio_of")[["ratio_of", "published"]]
+    published = table[["published"]].dropna().drop_duplicates()
     parts = [
         cells.assign(what=CELL),
-        cells[cells["published_is"] == INSIDE].assign(what=INSIDE),
+        cells[cells["result"] == AgainstStudy.AS_PUBLISHED].assign(what=RINGED),
         published.rename(columns={"published": "ratio"}).assign(what=PUBLISHED),
-        pd.DataFrame({"ratio_of": [*RATIOS], "ratio": 1.0, "what": NO_EFFECT}),
+        pd.DataFrame({"ratio": [1.0], "what": NO_EFFECT}),
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -140,11 +137,6 @@ def _is_published_load(run: Run, row: str) -> bool:
 
 FLUSH_MAP = View(
     "flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS), of_findings=True
-)
-LATENCY_RATE = rate_view(
-    "latency_rate",
-    "response times against the rate of requests",
-    {f"p{share}_ms": f"p{share}, ms (log)" for share in (50, 95, 99)},
 )
 
 VIEWS = (

@@ -42,14 +42,15 @@ def test_a_pool_smaller_than_the_workers_is_refused() -> None:
         plan_of("sync_vs_async", workers=[1, 4], pool_size=2)
 
 
-def test_the_map_plants_its_delay_before_every_commit() -> None:
-    run_plan = plan_of("flush_map", workers=4, round_trip_ms=0, commit_delay_us=[0, 3000])
-    delays = [
-        (node["synchronous_commit"], node["commit_delay_us"], node["commit_siblings"])
-        for node in settings_of(run_plan, "postgres")
+def test_the_map_makes_flushes_longer_on_both_sides_and_holds_each_against_the_study() -> None:
+    run_plan = plan_of("flush_map", workers=4, flush_ms=[0, 2.5], concurrency=50)
+    flushes = [
+        (node["synchronous_commit"], node["flush_us"]) for node in settings_of(run_plan, "postgres")
     ]
-    on = ("on", 0, 5)
-    assert delays == [("off", 0, 5), on, on, ("on", 3000, 0), ("on", 3000, 0)]
+    assert flushes == [("on", 0), ("off", 0), ("on", 2500), ("off", 2500)]
+    assert {contrast.published_ratio for contrast in run_plan.contrasts} == {511 / 320}
+    fewer = plan_of("flush_map", workers=4, flush_ms=0, concurrency=10)
+    assert [contrast.published_ratio for contrast in fewer.contrasts] == [None]
 
 
 def test_rates_are_offered_whether_or_not_answers_come(tmp_path: Path) -> None:

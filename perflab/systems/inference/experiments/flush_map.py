@@ -1,15 +1,16 @@
-"""At which flush cost, workers and distance would the published ratios appear?
+"""How long must a flush take, with how many workers, for the published gain to appear?
 
-The lab can plant a pause before each flush (``commit_delay``), but a commit does not feel exactly
-that pause: one pause serves all commits that arrive in it, and a commit that arrives during a flush
-waits for that flush and then for its own. So the map uses the felt cost: the median commit phase
-with commit on, less that with commit off in the same block, at the same workers and distance.
+A real disk takes milliseconds where the disk of a cloud machine takes a part of one. A library that
+is preloaded into PostgreSQL makes each flush of its WAL last at least so long; the flush probe has
+it, too. A commit waits for more than a flush: one that arrives while another flush is under way
+waits for that, and then for its own. So the map shows what a commit felt: the median commit phase
+with commit on, less that with commit off in the same block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Annotated
 
@@ -18,55 +19,45 @@ from pydantic import Field, model_validator
 
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.starts import effect_of_run
-from perflab.recordings import Contrast, Run
+from perflab.recordings import Contrast, Remark, Run, stated
 from perflab.statistics.in_words import counted
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     COMMITS,
-    DRIVERS,
-    Driver,
+    STUDY,
     LoadParameters,
     OneOrMore,
-    RoundTrips,
     WorkerLevels,
     published_rps,
 )
-from perflab.trials.experiment import Experiment, Requests, WarmupRequests
+from perflab.trials.experiment import Blocks, Experiment, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
 
-CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
-PLACE = ("workers", "round_trip_ms")
-# With synchronous_commit=off nobody waits for a flush, however long it takes.
-NO_DELAY = "0"
-FACTORS = ("commit_delay_us", "workers", "round_trip_ms")
+FlushMs = Annotated[float, Field(ge=0, le=1000)]
+COMMIT = "synchronous_commit"
+AS_THE_DISK = 0.0
+FACTORS = ("flush_ms", "workers")
 PHASE = "phase_commit_p50_ms"
-FLUSH, DRIVER = "off against on", "async against sync"
-ROWS = {
-    FLUSH: (COMMITS["off"], COMMITS["on"]),
-    DRIVER: (DRIVERS["asyncpg"], DRIVERS["psycopg2"]),
-}
-INSIDE, OUTSIDE, NO_INTERVAL = "in the interval", "outside", "no interval"
-# An interval that also holds "no effect" shows nothing.
-WITH_NO_EFFECT = "in the interval, and so is no effect"
-COLUMNS = [
-    "ratio_of", "workers", "round_trip_ms", "set_ms", "felt_ms", "felt_low", "felt_high", "ratio",
-    "low", "high", "n", "published", "published_is",
+MAP_COLUMNS = [
+    "workers", "flush_ms", "felt_ms", "felt_low", "felt_high", "ratio", "low", "high", "n",
+    "published", "result",
 ]  # fmt: skip
 
 
 class FlushMapParameters(LoadParameters):
-    """Parameters of the map: a delay planted before every flush, workers, and distance."""
+    """Parameters of the map: how long a flush takes at least, and workers."""
 
-    requests: Requests = 200
-    warmup_requests: WarmupRequests = 50
-    commit_delay_us: Annotated[tuple[CommitDelay, ...], OneOrMore] = Field(
-        default=(0, 20_000, 100_000),
+    # Ten claims at a time: with 8 blocks none of them could be certain.
+    blocks: Blocks = 12
+    requests: Requests = 500
+    warmup_requests: WarmupRequests = 200
+    flush_ms: Annotated[tuple[FlushMs, ...], OneOrMore] = Field(
+        default=(AS_THE_DISK, 1.0, 2.0, 5.0, 10.0),
         min_length=1,
-        description="levels to compare: pause that PostgreSQL makes before every flush, in us; "
-        "one pause serves all commits that arrive in it",
+        description="levels to compare: how long a flush of the database takes at least, in ms; "
+        "0: as long as the disk takes",
     )
     workers: WorkerLevels = (1, 4)
-    round_trip_ms: RoundTrips = (0.0, 5.0)
 
     @model_validator(mode="after")
     def _check_pools(self) -> FlushMapParameters:
@@ -76,129 +67,97 @@ class FlushMapParameters(LoadParameters):
 
 def _factors(parameters: FlushMapParameters) -> dict[str, tuple[str, ...]]:
     return {
-        "driver": ("psycopg2", "asyncpg"),
-        "synchronous_commit": ("on", "off"),
-        "commit_delay_us": tuple(dict.fromkeys((NO_DELAY, *_delays(parameters)))),
+        COMMIT: ("on", "off"),
+        "flush_ms": tuple(f"{ms:.12g}" for ms in parameters.flush_ms),
         "workers": tuple(map(str, parameters.workers)),
-        "round_trip_ms": tuple(f"{ms:.12g}" for ms in parameters.round_trip_ms),
     }
 
 
-def _places(parameters: FlushMapParameters) -> Iterator[dict[str, str]]:
+def _cells(parameters: FlushMapParameters) -> list[dict[str, str]]:
     factors = _factors(parameters)
-    for chosen in product(*(factors[name] for name in PLACE)):
-        yield dict(zip(PLACE, chosen, strict=True))
+    chosen = product(*(factors[name] for name in FACTORS))
+    return [dict(zip(FACTORS, levels, strict=True)) for levels in chosen]
 
 
-def _delays(parameters: FlushMapParameters) -> tuple[str, ...]:
-    return tuple(map(str, parameters.commit_delay_us))
-
-
-def _on(driver: str, delay: str, place: Mapping[str, str]) -> dict[str, str]:
-    return {"driver": driver, "synchronous_commit": "on", "commit_delay_us": delay, **place}
-
-
-def _off(place: Mapping[str, str]) -> dict[str, str]:
-    return {**_on("psycopg2", NO_DELAY, place), "synchronous_commit": "off"}
-
-
-def _treatments(parameters: FlushMapParameters) -> list[Treatment]:
-    levels = []
-    for place in _places(parameters):
-        levels.append(_off(place))
-        for delay in _delays(parameters):
-            levels += [_on(driver, delay, place) for driver in ("psycopg2", "asyncpg")]
-    return [_treatment(parameters, chosen) for chosen in levels]
-
-
-def _treatment(parameters: FlushMapParameters, levels: Mapping[str, str]) -> Treatment:
-    driver: Driver = "asyncpg" if levels["driver"] == "asyncpg" else "psycopg2"
+def _treatment(parameters: FlushMapParameters, commit: str, cell: Mapping[str, str]) -> Treatment:
     plan = stacks.stack(
         parameters,
-        workers=int(levels["workers"]),
-        commit_delay_us=int(levels["commit_delay_us"]),
-        synchronous_commit=levels["synchronous_commit"],
-        round_trip_ms=float(levels["round_trip_ms"]),
+        workers=int(cell["workers"]),
+        flush_us=round(float(cell["flush_ms"]) * 1000),
+        synchronous_commit=commit,
     )
-    is_on = levels["synchronous_commit"] == "on"
-    commit = f"on, +{int(levels['commit_delay_us']) / 1000:g} ms" if is_on else "off"
-    label = f"{driver}, commit {commit}, {_words(levels)}"
-    return stacks.treatment(parameters, levels, label, plan, stacks.endpoint(driver))
+    label = f"commit {commit}, {_in_words(cell)}"
+    return stacks.treatment(
+        parameters, {COMMIT: commit, **cell}, label, plan, stacks.endpoint("psycopg2")
+    )
 
 
-def _words(place: Mapping[str, str]) -> str:
-    """Return workers and distance in words."""
-    return f"{counted(int(place['workers']), 'worker')}, {place['round_trip_ms']} ms away"
+def _in_words(cell: Mapping[str, str]) -> str:
+    ms = cell["flush_ms"]
+    flush = f"flush of {ms} ms" if float(ms) else "the disk's flush"
+    return f"{flush}, {counted(int(cell['workers']), 'worker')}"
 
 
 def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
-    contrasts = []
-    for place, delay in product(_places(parameters), _delays(parameters)):
-        on = _on("psycopg2", delay, place)
-        compared = (
-            ("off against on", "synchronous_commit off against on", _off(place)),
-            ("async against sync", "asyncpg against psycopg2", _on("asyncpg", delay, place)),
+    """Return the study's effect in each cell; it states neither its workers nor its disk."""
+    off_rps, on_rps = (published_rps(COMMITS[level]) for level in ("off", "on"))
+    return [
+        Contrast(
+            name=f"off against on, {_in_words(cell)}",
+            claim=f"{stated(STUDY, 'effect off on')} ({_in_words(cell)})",
+            response="throughput_rps",
+            numerator={COMMIT: "off", **cell},
+            denominator={COMMIT: "on", **cell},
+            published_ratio=None
+            if parameters.differences(**_stated(parameters))
+            else off_rps / on_rps,
+            published_direction="greater",
+            source=f"inference study, results table ({off_rps:g} against {on_rps:g} requests/s)",
         )
-        for name, words, numerator in compared:
-            contrasts.append(
-                Contrast(
-                    name=f"{name}, +{delay} us, {_words(place)}",
-                    claim=f"beyond the study: {words} (flush + {delay} us, {_words(place)})",
-                    response="throughput_rps",
-                    numerator=numerator,
-                    denominator=on,
-                )
-            )
-    return contrasts
+        for cell in _cells(parameters)
+    ]
+
+
+def _stated(parameters: FlushMapParameters) -> dict[str, object]:
+    """Return the levels of what the durability study does not state: any may have been its own."""
+    return {"workers": parameters.published_values()["workers"], "flush_ms": AS_THE_DISK}
+
+
+def _warnings(parameters: FlushMapParameters) -> list[Remark]:
+    return stacks.load_warnings(parameters, **_stated(parameters))
 
 
 def flush_map(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return every cell of the map, for both ratios.
+    """Return what commit off gains over on in each cell of the map.
 
-    Columns: ratio_of ("off against on" or "async against sync", of throughput), workers,
-    round_trip_ms, set_ms (the pause planted before a flush), felt_ms with its 95% interval (the
-    time that a commit felt of flush and pause), ratio with its 95% interval, n (blocks), published,
-    and published_is (whether the published ratio lies in the interval).
+    Columns: workers, flush_ms (how long a flush takes at least), felt_ms with its 95% interval (the
+    time that a commit felt of the flush), ratio of throughputs with its 95% interval, n (blocks),
+    published, and result (beside the published ratio).
     """
     rows = []
     for finding in findings:
-        # The denominator (commit on, psycopg2) defines the cell.
         cell = {name: finding.contrast.denominator[name] for name in FACTORS}
         effect = finding.effect
-        ratio_of = DRIVER if finding.contrast.name.startswith(DRIVER) else FLUSH
-        above, below = (published_rps(row) for row in ROWS[ratio_of])
-        low, high = (effect.low, effect.high) if effect else (math.nan, math.nan)
         rows.append(
             {
-                "ratio_of": ratio_of,
                 "workers": int(cell["workers"]),
-                "round_trip_ms": float(cell["round_trip_ms"]),
-                "set_ms": int(cell["commit_delay_us"]) / 1000,
+                "flush_ms": float(cell["flush_ms"]),
                 **felt_flush(run, cell),
                 "ratio": effect.estimate if effect else math.nan,
-                "low": low,
-                "high": high,
+                "low": effect.low if effect else math.nan,
+                "high": effect.high if effect else math.nan,
                 "n": effect.n if effect else 0,
-                "published": above / below,
-                "published_is": _where(above / below, low, high),
+                "published": finding.contrast.published_ratio or math.nan,
+                "result": finding.verdict.result.value,
             }
         )
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _where(published: float, low: float, high: float) -> str:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return NO_INTERVAL
-    if not low <= published <= high:
-        return OUTSIDE
-    return WITH_NO_EFFECT if low <= 1 <= high else INSIDE
+    return pd.DataFrame(rows, columns=MAP_COLUMNS)
 
 
 def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
-    """Return the time that a commit of psycopg2 felt of flush and pause, in ms, over blocks."""
-    place = {"driver": "psycopg2", **{name: cell[name] for name in PLACE}}
-    on = _by_block(run, {**place, **cell, "synchronous_commit": "on"})
-    added = on - _by_block(run, {**place, "synchronous_commit": "off"})
+    """Return the time that a commit felt of the flush, in ms, over blocks."""
+    on, off = (_by_block(run, {COMMIT: commit, **cell}) for commit in ("on", "off"))
+    added = on - off
     if not added.notna().any():
         return dict.fromkeys(("felt_ms", "felt_low", "felt_high"), math.nan)
     effect = effect_of_run(run, added, scale="difference")
@@ -216,11 +175,18 @@ def _by_block(run: Run, levels: Mapping[str, str]) -> pd.Series[float]:
 
 EXPERIMENT = Experiment(
     name="flush_map",
-    title="Where the published ratios would appear: flush cost, workers, distance",
-    question="At which cost of a flush, with how many workers and at which distance from the "
-    "database would the published ratios appear?",
+    title="Where the published gain would appear: cost of a flush, workers",
+    question="How long must a flush take, with how many workers, for the published gain of "
+    "synchronous_commit=off to appear?",
     parameters=FlushMapParameters,
-    treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
+    treatments=lambda parameters: stacks.with_room(
+        [
+            _treatment(parameters, commit, cell)
+            for cell in _cells(parameters)
+            for commit in ("on", "off")
+        ]
+    ),
     factors=_factors,
     contrasts=_contrasts,
+    warnings=_warnings,
 )

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from perflab.instruments.instrument import Load, Look, Observation, OfNode
+from perflab.instruments.instrument import Load, Observation, OfNode, Sensor
 from perflab.recordings import Contrast
 from perflab.recordings.contrast_rows import ContrastRow
 from perflab.recordings.typed_rows import rows_of
@@ -40,7 +40,7 @@ class InferenceRuntimeParameters(InferenceParameters):
     )
 
 
-class _PredictionCost(Look["PredictionCost"]):
+class _PredictionCost(Sensor["PredictionCost"]):
     def before(self) -> None:
         instance = self.scene.instance(self.settings.node)
         self._result = json.loads(instance.run(instance.launch.spec.probes["predict"]))
