@@ -25,6 +25,15 @@ VERSIONS: tuple[Version, ...] = ("old", "new", "raw")
 # The published versions.
 BOTH: tuple[Version, ...] = ("old", "new")
 LIMITS, FEW_FILES = "limits", "files"
+HERE = Path(__file__).parent
+CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
+# Four for each limit; the last for each version, of the most descriptors over the fewest.
+*OF_LIMIT, MORE_FILES = rows_of(HERE / "limits.csv", ContrastRow)
+STUDY = "llm_proxy"
+RESULTS = "results table"
+USERS = "users_at_stop"
+# The only published difference, that of the stress test; it is in seconds.
+SPEED = ("published effects", "new against old", "response_time_difference")
 
 
 class Rung(Labelled):
@@ -49,12 +58,8 @@ class Rung(Labelled):
         return self.max_files > 0
 
 
-HERE = Path(__file__).parent
 # The rungs of the set ``limits`` depend on a parameter.
 LADDER = read_ladder(HERE / "rungs.csv", Rung)
-CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
-# Three for each limit; the last for each version, of the most descriptors over the fewest.
-*OF_LIMIT, MORE_FILES = rows_of(HERE / "limits.csv", ContrastRow)
 
 
 def few_files(version: str, limit: int, kind: Kind = "stream") -> str:
@@ -80,13 +85,6 @@ def _place(limit: int, kind: Kind) -> str:
     return f"{'' if kind == 'stream' else f'{kind}, '}{limit} descriptors"
 
 
-STUDY = "llm_proxy"
-RESULTS = "results table"
-USERS = "users_at_stop"
-# The only published difference; it is in seconds.
-SPEED = ("published effects", "new against old", "response_time_difference")
-
-
 def contrasts(
     rungs: Collection[str], limits: Collection[int], kind: Kind, as_published: bool
 ) -> list[Contrast]:
@@ -96,8 +94,8 @@ def contrasts(
     ``as_published`` says whether the stress test is the published one, as far as the study states
     it.
     """
-    fixed = (_sized(row.contrast(STUDY)) for row in CONTRASTS)
-    of_limits = (
+    fixed = (row.contrast(STUDY) for row in CONTRASTS)
+    at_limits = (
         row.contrast(
             STUDY,
             sized=as_published,
@@ -106,6 +104,7 @@ def contrasts(
         )
         for limit, row in product(sorted(limits), OF_LIMIT)
     )
+    of_limits = map(_sized, at_limits) if as_published else at_limits
     more_files = (
         MORE_FILES.contrast(
             STUDY,

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.instruments.requests import miscounted, stop_columns, success_share
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
@@ -22,7 +22,7 @@ from perflab.systems.llm.stacks import PROXY
 from perflab.trials.summary import cpu_per_success, cpu_share
 
 
-class _StreamCost(Look["StreamCost"]):
+class _StreamCost(Sensor["StreamCost"]):
     def after(self) -> None:
         self._completed = int(self.scene.counts(PROXY)["completed"])
 

@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Marks, Plane, Planes, Points
 from perflab.figures.origin import Page, trials_shown
-from perflab.figures.theme import Look, appearance
+from perflab.figures.theme import Style, appearance
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
@@ -19,13 +19,13 @@ from perflab.systems.llm.rules import CLAIM, ENOUGH, FILES, has_limits, judged_c
 from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
 
 NAMES = {"old": "old: chunks are made anew", "new": "new: passed through", "raw": "raw bytes"}
-VERSION_LOOKS: dict[str, Look] = {
-    name: Look(*appearance(place), label=NAMES[name]) for place, name in enumerate(VERSIONS)
+VERSION_STYLES: dict[str, Style] = {
+    name: Style(*appearance(place), label=NAMES[name]) for place, name in enumerate(VERSIONS)
 }
 TITLE = "users when failures ended the load, over descriptors"
 TRIAL, AT_LEAST, PUBLISHED, NEEDED, SAID = "trial", "at least", "published", "needed", "said"
 PANELS = {"users": "users at failure", "share": "failure rate of a stop, %"}
-COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
+FAILURE_COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
 # A proxied stream takes two descriptors: one from the client, one to the model.
 FILES_PER_STREAM = 2
 ASIDE = {"old": -0.012, "new": 0.012, "raw": 0.0}
@@ -49,7 +49,7 @@ def limits_table(run: Run) -> pd.DataFrame:
     """
     trials = trials_shown(run)
     if trials.empty or USERS not in trials:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=FAILURE_COLUMNS)
     limited = trials[trials[f"factor_{FILES}"] != ENOUGH]
     bound = limited.get(at_least_column(USERS), pd.Series(np.nan, index=limited.index))
     is_bound = limited[USERS].isna() & bound.notna()
@@ -67,7 +67,7 @@ def limits_table(run: Run) -> pd.DataFrame:
     verdict = finding.verdict
     claim = {"what": SAID, "words": f"{CLAIM.capitalize()} {verdict}: {verdict.reason}"}
     beside = pd.DataFrame([*_others(points), claim])
-    return pd.concat([points, beside], ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat([points, beside], ignore_index=True).reindex(columns=FAILURE_COLUMNS)
 
 
 def _others(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -87,7 +87,7 @@ def _others(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw users over descriptors at the left, and the failure rate of a stop at the right."""
     sentences = "".join(f" {words}." for words in table.loc[table["what"] == SAID, "words"])
-    style: dict[str, Any] = {"by": "version", "looks": VERSION_LOOKS}
+    style: dict[str, Any] = {"by": "version", "styles": VERSION_STYLES}
     limits = Axis("descriptors that the proxy may have", below=0.0)
     chart = Planes(
         TITLE,

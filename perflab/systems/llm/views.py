@@ -12,10 +12,10 @@ from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, RowChart, Typical
 from perflab.figures.origin import Page, trials_shown, typical_rows
 from perflab.figures.plots.latency_ecdf import POOLED, curves
-from perflab.figures.theme import PALETTE, Look
+from perflab.figures.theme import PALETTE, Style
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
-from perflab.systems.llm.users_at_failure import USERS_BY_LIMIT, VERSION_LOOKS, rungs_of
+from perflab.systems.llm.users_at_failure import USERS_BY_LIMIT, VERSION_STYLES, rungs_of
 
 TIME_TITLE = "time to the first chunk, and gaps between chunks"
 FIRST, GAP = "first chunk", "gap"
@@ -28,6 +28,27 @@ OF_REQUEST = ["trial_id", "worker", "user", "planned_ns"]
 # The drawn gap of chunks that came in one read; a logarithmic axis has no 0.
 LEAST_MS = 0.001
 DASHES: dict[str, Any] = {"old": "-", "new": (0, (4, 1.5)), "raw": (0, (1.5, 1))}
+COST_TITLE = "the proxy's CPU for an answer and for a chunk"
+# A response in us: the name of its panel, with the unit, and the divisor to that unit.
+COST_PANELS = {
+    "server_cpu_us_per_answer": ("ms of CPU per answer", 1e3),
+    "server_cpu_us_per_chunk": ("us of CPU per chunk", 1.0),
+}
+TRIAL, TYPICAL = "trial", "typical"
+COST_STYLES = {TRIAL: Style(PALETTE[0], "o", TRIAL)}
+COST_COLUMNS = ["panel", "what", "treatment", "state", "value", "low", "high"]
+COST_CHART = RowChart(
+    COST_TITLE,
+    "CPU time of the proxy in the measured stage over its successes, and over their chunks."
+    f" Points: trials (hollow: refused); bars: typical value with its 95% interval. {ARROW} What is"
+    " not streamed has no chunks.",
+    layers=(
+        Points(styles=COST_STYLES, at=-0.12, how={"s": 16}),
+        Typical(of=(TYPICAL,), among=(), at=0.15),
+    ),
+    panels={panel: Axis(panel, below=0.0) for panel, _ in COST_PANELS.values()},
+    row_in=0.3,
+)
 
 
 def stream_times_table(run: Run) -> pd.DataFrame:
@@ -85,10 +106,15 @@ def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
         " chunk counts from the planned instant. Thin: valid trials; thick: all of a version, where"
         f" there are several. Gaps of 0 (one read brought both chunks) stand at {LEAST_MS:g} ms.",
         layers=(
-            Lines((THIN,), looks=VERSION_LOOKS, how=thin, keyed=False, **style),
+            Lines((THIN,), styles=VERSION_STYLES, how=thin, keyed=False, **style),
             *(
-                Lines((THICK,), looks={name: look}, how={"lw": 1.8, "ls": DASHES[name]}, **style)
-                for name, look in VERSION_LOOKS.items()
+                Lines(
+                    (THICK,),
+                    styles={name: of_version},
+                    how={"lw": 1.8, "ls": DASHES[name]},
+                    **style,
+                )
+                for name, of_version in VERSION_STYLES.items()
             ),
         ),
         planes={
@@ -119,17 +145,6 @@ STREAM_TIMES = View(
 )  # fmt: skip
 
 
-COST_TITLE = "the proxy's CPU for an answer and for a chunk"
-# A response in us: the name of its panel, with the unit, and the divisor to that unit.
-COST_PANELS = {
-    "server_cpu_us_per_answer": ("ms of CPU per answer", 1e3),
-    "server_cpu_us_per_chunk": ("us of CPU per chunk", 1.0),
-}
-TRIAL, TYPICAL = "trial", "typical"
-COST_LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL)}
-COST_COLUMNS = ["panel", "what", "treatment", "state", "value", "low", "high"]
-
-
 def cost_table(run: Run) -> pd.DataFrame:
     """Return both costs of every trial, and their typical values with 95% intervals."""
     trials = trials_shown(run)
@@ -149,18 +164,6 @@ def cost_table(run: Run) -> pd.DataFrame:
     return pd.concat(measured, ignore_index=True).reindex(columns=COST_COLUMNS)
 
 
-COST_CHART = RowChart(
-    COST_TITLE,
-    "CPU time of the proxy in the measured stage over its successes, and over their chunks."
-    f" Points: trials (hollow: refused); bars: typical value with its 95% interval. {ARROW} What is"
-    " not streamed has no chunks.",
-    layers=(
-        Points(looks=COST_LOOKS, at=-0.12, how={"s": 16}),
-        Typical(of=(TYPICAL,), among=(), at=0.15),
-    ),
-    panels={panel: Axis(panel, below=0.0) for panel, _ in COST_PANELS.values()},
-    row_in=0.3,
-)
 STREAM_COSTS = View("stream_costs", COST_TITLE, cost_table, COST_CHART.draw)
 
 VIEWS = (

@@ -16,7 +16,7 @@ from typing import ClassVar
 import pandas as pd
 from pydantic import Field
 
-from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.instruments.requests import miscounted, success_share
 from perflab.trials.summary import cpu_per_success
 
@@ -46,7 +46,7 @@ def part_columns(requests: pd.DataFrame) -> dict[str, float]:
     }  # fmt: skip
 
 
-class _ConnectionCost(Look["ConnectionCost"]):
+class _ConnectionCost(Sensor["ConnectionCost"]):
     def after(self) -> None:
         self._taken = int(self.scene.counts(NODE)["samples_taken"])
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from perflab.figures.charts import Axis, Points, RowChart, Rules
 from perflab.figures.origin import Page, trials_shown
-from perflab.figures.theme import PALETTE, Look
+from perflab.figures.theme import PALETTE, Style
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.metricstream.rules import (
@@ -29,9 +29,9 @@ from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
 TITLE = "client-limited or server-limited"
 RATE, SUCCESS, CORES = "rate", "success", "cores"
 NAIVE, OWN, MARK, SAID = "as told by the naive client", "the lab's client", "mark", "said"
-LOOKS = {
-    NAIVE: Look(PALETTE[1], "s", "naive client, as it counts itself"),
-    OWN: Look(PALETTE[0], "o", "the lab's client"),
+STYLES = {
+    NAIVE: Style(PALETTE[1], "s", "naive client, as it counts itself"),
+    OWN: Style(PALETTE[0], "o", "the lab's client"),
 }
 # Panel: its words, the columns of the naive client's and the lab's trials, the factor of its unit.
 PANELS: Mapping[str, tuple[str, str, str, float]] = {
@@ -39,7 +39,7 @@ PANELS: Mapping[str, tuple[str, str, str, float]] = {
     SUCCESS: ("success, %", "told_success_rate", "success_share", 100.0),
     CORES: ("the server's CPU, cores", SERVER_CPU, SERVER_CPU, 1.0),
 }
-COLUMNS = ["panel", "what", "treatment", "state", "value", "words"]
+LIMIT_COLUMNS = ["panel", "what", "treatment", "state", "value", "words"]
 
 
 def limits_table(run: Run) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def limits_table(run: Run) -> pd.DataFrame:
     trials = trials_shown(run)
     pairs = pairs_of(run)
     if trials.empty or not pairs:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=LIMIT_COLUMNS)
     points = [
         _points(run, trials, rung, client, panel)
         for pair in pairs
@@ -59,7 +59,7 @@ def limits_table(run: Run) -> pd.DataFrame:
         for panel in PANELS
     ]
     if not any(len(part) for part in points):
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=LIMIT_COLUMNS)
     target = float(run.record.parameters["target_rate"])
     marks = [
         {"panel": panel, "what": MARK, "value": value}
@@ -67,7 +67,7 @@ def limits_table(run: Run) -> pd.DataFrame:
     ]
     sentences = [{"what": SAID, "words": _pair_sentence(run, pair)} for pair in pairs]
     parts = [*(part for part in points if len(part)), pd.DataFrame([*marks, *sentences])]
-    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat(parts, ignore_index=True).reindex(columns=LIMIT_COLUMNS)
 
 
 def _points(run: Run, trials: pd.DataFrame, rung: str, client: str, panel: str) -> pd.DataFrame:
@@ -90,8 +90,8 @@ def _pair_sentence(run: Run, pair: str) -> str:
 
 def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
     """Return the treatments of the pairs, those of a pair side by side."""
-    shown = table.loc[table["what"].isin(LOOKS), "treatment"].unique()
-    return {name: page.looks[name].label for name in shown if name in page.looks}
+    shown = table.loc[table["what"].isin(STYLES), "treatment"].unique()
+    return {name: page.styles[name].label for name in shown if name in page.styles}
 
 
 def _words(table: pd.DataFrame, _: Page) -> str:
@@ -108,7 +108,7 @@ def _words(table: pd.DataFrame, _: Page) -> str:
 CHART = RowChart(
     TITLE,
     _words,
-    layers=(Rules((MARK,)), Points((*LOOKS,), looks=LOOKS, how={"s": 20})),
+    layers=(Rules((MARK,)), Points((*STYLES,), styles=STYLES, how={"s": 20})),
     panels={panel: Axis(words, below=0.0) for panel, (words, *_) in PANELS.items()},
     labels=_labels,
     row_in=0.4,

@@ -23,7 +23,7 @@ from perflab.figures.charts import (
     Typical,
 )
 from perflab.figures.origin import Page, in_words, trials_shown, typical_rows
-from perflab.figures.theme import PALETTE, Look
+from perflab.figures.theme import PALETTE, Style
 from perflab.figures.view import View, varies
 from perflab.recordings import Run, published, published_value
 from perflab.statistics.in_words import as_share
@@ -33,7 +33,7 @@ from perflab.systems.metricstream.limited_by import CLIENT_OR_SERVER
 from perflab.systems.metricstream.rungs import LADDER, OTHERS, PHASES_TABLE, STUDY
 
 PARTS_TITLE = "what a request consists of, on the client's clock"
-MEASURED, PUBLISHED, WHOLE = "measured", "published", "whole"
+MEASURED, PUBLISHED, WHOLE_REQUEST = "measured", "published", "whole"
 CONNECTING = "connecting"
 # The texts in place of a missing bar.
 NO_TRIAL, NO_POST = "no valid trial", "no answered post of the lab's client"
@@ -54,6 +54,17 @@ ENDS = {
 }
 PARTS_COLUMNS = ["what", "treatment", "part", "value", "low", "high", "n"]
 TICKS = {share / 5: f"{share / 5:.0%}" for share in range(6)}
+SUCCESS_TITLE = "success by phase, beside what was published"
+RESPONSE = "success_share"
+TRIAL, TYPICAL, BEFORE, AFTER = "trial", "typical", "published before", "published after"
+MEASURES = {"success_before": BEFORE, "success_after": AFTER, "success": AFTER}
+SUCCESS_COLUMNS = ["what", "treatment", "state", "value", "low", "high", "n"]
+STYLES = {TRIAL: Style(PALETTE[0], "o", "trial")}
+MARKS = {BEFORE: ("<", "published before the phase"), AFTER: ("D", "published after it")}
+THROUGHPUT_TITLE = "throughput over users, and what the published limit would need"
+NEEDED, LIMITED = "needed", "limited"
+PREFIX = "users_"
+THROUGHPUT_COLUMNS = ["what", "users", "state", "value", "words"]
 
 
 def parts_table(run: Run) -> pd.DataFrame:
@@ -72,7 +83,7 @@ def parts_table(run: Run) -> pd.DataFrame:
     for name, trials in with_posts.groupby("treatment", sort=False):
         whole_ms = trials[[f"part_{part}_ms" for part in PARTS]].sum(axis=1, skipna=False).mean()
         rows += [_share(str(name), part, trials[f"part_{part}_share"]) for part in PARTS]
-        rows.append({"what": MEASURED, "treatment": name, "part": WHOLE, "value": whole_ms})
+        rows.append({"what": MEASURED, "treatment": name, "part": WHOLE_REQUEST, "value": whole_ms})
     rows += [
         {"what": NO_TRIAL, "treatment": name, "part": "", "n": 0}
         for name, number in run.valid_counts().items()
@@ -106,7 +117,7 @@ def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
-    labels: dict[Hashable, str] = {name: look.label for name, look in page.looks.items()}
+    labels: dict[Hashable, str] = {name: style.label for name, style in page.styles.items()}
     return labels | {name: name for name in ENDS if name in set(table["treatment"])}
 
 
@@ -118,7 +129,7 @@ def _part_words(part: str) -> str:
 
 def _parts_said(table: pd.DataFrame) -> dict[Hashable, str]:
     """Return the shares of connecting with their intervals, and the sums of all parts."""
-    wholes = table[table["part"] == WHOLE].set_index("treatment")["value"]
+    wholes = table[table["part"] == WHOLE_REQUEST].set_index("treatment")["value"]
     connecting = table[table["what"] == CONNECTING].to_dict("records")
     return {row["treatment"]: _numbers(row, wholes[row["treatment"]]) for row in connecting}
 
@@ -156,15 +167,6 @@ LIFE_CYCLE_PARTS = View(
     draw_parts,
     varies("rung", "connection", "keep_alive"),
 )
-
-
-SUCCESS_TITLE = "success by phase, beside what was published"
-RESPONSE = "success_share"
-TRIAL, TYPICAL, BEFORE, AFTER = "trial", "typical", "published before", "published after"
-MEASURES = {"success_before": BEFORE, "success_after": AFTER, "success": AFTER}
-SUCCESS_COLUMNS = ["what", "treatment", "state", "value", "low", "high", "n"]
-LOOKS = {TRIAL: Look(PALETTE[0], "o", "trial")}
-MARKS = {BEFORE: ("<", "published before the phase"), AFTER: ("D", "published after it")}
 
 
 def success_table(run: Run) -> pd.DataFrame:
@@ -210,7 +212,7 @@ SUCCESS_CHART = RowChart(
     " compared with nothing. In numbers: typical value of the valid trials with its 95% interval"
     " (hollow points: refused trials).",
     layers=(
-        Points(looks=LOOKS, at=-0.12, how={"s": 18}),
+        Points(styles=STYLES, at=-0.12, how={"s": 18}),
         Typical(of=(TYPICAL,), within=(0.0, 100.0), at=0.12),
         *(
             Marks((what,), shape, label, color=PALETTE[1], hollow=True, size=5.5, at=0.12)
@@ -225,12 +227,6 @@ SUCCESS_BY_PHASE = View(
     "success_by_phase", SUCCESS_TITLE, success_table, SUCCESS_CHART.draw,
     suits=lambda run: not set(LADDER.sets["phases"]).isdisjoint(run.record.factors.get("rung", ())),
 )  # fmt: skip
-
-
-THROUGHPUT_TITLE = "throughput over users, and what the published limit would need"
-NEEDED, LIMITED = "needed", "limited"
-PREFIX = "users_"
-THROUGHPUT_COLUMNS = ["what", "users", "state", "value", "words"]
 
 
 def clients_table(run: Run) -> pd.DataFrame:
@@ -280,7 +276,7 @@ def _throughput_words(table: pd.DataFrame, _: Page) -> str:
 THROUGHPUT_CHART = Planes(
     THROUGHPUT_TITLE,
     _throughput_words,
-    layers=(Points(looks=LOOKS, how={"s": 22}),),
+    layers=(Points(styles=STYLES, how={"s": 22}),),
     planes=Plane(
         Axis("users of the closed loop, no think time (log)", log=True),
         Axis("throughput, successful responses per second", below=0.0),

@@ -33,6 +33,11 @@ OF_LAST_ANSWER = {
     "store_connections_made": "store_created",
     "store_connections_discarded": "store_discarded",
 }
+INTERVAL_S = 0.2
+# Long enough for a busy service. After this time the lab asks anew, so that a look can end.
+PATIENCE_S = 3.0
+TABLE = "registry_counts"
+PATH = "/counts"
 
 
 def download_columns(requests: pd.DataFrame) -> dict[str, float]:
@@ -88,13 +93,6 @@ def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
     if last_ms > longest_ms:
         return {"longest_silence_ms": math.nan, "longest_silence_at_least_ms": last_ms}
     return {"longest_silence_ms": longest_ms or math.nan}
-
-
-INTERVAL_S = 0.2
-# Long enough for a busy service. After this time the lab asks anew, so that a look can end.
-PATIENCE_S = 3.0
-TABLE = "registry_counts"
-PATH = "/counts"
 
 
 class _RegistryCounts(Sampled["RegistryCounts"]):

@@ -22,6 +22,10 @@ LoadFrom = Literal["outside", "inside"]
 RANGES = 4
 # FastAPI runs plain defs in this many threads (anyio's default limiter).
 FRAMEWORK_THREADS = 40
+HERE = Path(__file__).parent
+CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
+STUDY = "registry"
+RESULTS = "results table"
 
 
 class Rung(Labelled):
@@ -47,12 +51,8 @@ class Rung(Labelled):
         return self.model_dump(exclude={"label", "one_client", "load_from"})
 
 
-HERE = Path(__file__).parent
 LADDER = read_ladder(HERE / "rungs.csv", Rung)
 RUNGS, chosen = LADDER.rungs, LADDER.chosen
-CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
-STUDY = "registry"
-RESULTS = "results table"
 
 
 def inside(name: str) -> str:

@@ -13,7 +13,7 @@ from perflab.figures import EFFECT, LATENCY_CPU
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, Published, RowChart
 from perflab.figures.origin import Page, trials_shown
-from perflab.figures.theme import PALETTE, Look
+from perflab.figures.theme import PALETTE, Style
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
@@ -35,13 +35,26 @@ LADDER_PANELS: Mapping[str, tuple[str, str, str, float]] = {
 SCENARIOS = {"step_0": "baseline", "step_3": "optimised"}
 # The study does not say where its load came from, so its numbers stand beside both.
 SCENARIOS |= {inside(rung): scenario for rung, scenario in SCENARIOS.items()}
-LADDER_LOOKS = {
-    TRIAL: Look(PALETTE[0], "o", "trial"),
-    AT_LEAST: Look(PALETTE[0], ">", "trial: at least that"),
-    TOLD: Look(PALETTE[1], "s", "load from inside, as the service's own generator counts"),
-    TOLD_AT_LEAST: Look(PALETTE[1], ">", "the same: at least that"),
+LADDER_STYLES = {
+    TRIAL: Style(PALETTE[0], "o", "trial"),
+    AT_LEAST: Style(PALETTE[0], ">", "trial: at least that"),
+    TOLD: Style(PALETTE[1], "s", "load from inside, as the service's own generator counts"),
+    TOLD_AT_LEAST: Style(PALETTE[1], ">", "the same: at least that"),
 }
 LADDER_COLUMNS = ["panel", "what", "treatment", "state", "value"]
+COUNT_TITLE = "queue, threads, connections and memory over a trial"
+COUNT_PANELS = {
+    "in_flight": "downloads\nin flight",
+    "waiting_for_thread": "waiting for\na thread",
+    "working_threads": "working\nthreads",
+    "store_created": "store\nconnections,\nopened so far",
+    "store_discarded": "of these\nthrown away",
+    "memory_mb": "memory,\nMB (10^6)",
+}
+COUNT_COLUMNS = ["treatment", "t_s", "answered", *COUNT_PANELS]
+MB = 1e6
+# There are no more distinguishable colours.
+MOST = 8
 
 
 def ladder_table(run: Run) -> pd.DataFrame:
@@ -94,8 +107,8 @@ def _published(run: Run, measure: str) -> Iterator[dict[str, Any]]:
 def _labels(_: pd.DataFrame, page: Page) -> dict[Hashable, str]:
     """Return the treatments in the order of the ladder."""
     places = {f"rung={name}": place for place, name in enumerate(RUNGS)}
-    ordered = sorted(page.looks, key=lambda name: places.get(name, len(places)))
-    return {name: page.looks[name].label for name in ordered}
+    ordered = sorted(page.styles, key=lambda name: places.get(name, len(places)))
+    return {name: page.styles[name].label for name in ordered}
 
 
 def _words(table: pd.DataFrame, _: Page) -> str:
@@ -112,7 +125,7 @@ LADDER_CHART = RowChart(
     LADDER_TITLE,
     _words,
     layers=(
-        Points((*LADDER_LOOKS,), looks=LADDER_LOOKS, at=0.12, how={"s": 18}),
+        Points((*LADDER_STYLES,), styles=LADDER_STYLES, at=0.12, how={"s": 18}),
         Published(at=-0.17),
     ),
     panels={
@@ -124,21 +137,6 @@ LADDER_CHART = RowChart(
 DOWNLOAD_LADDER = View(
     "download_ladder", LADDER_TITLE, ladder_table, LADDER_CHART.draw, suits=has_downloads
 )
-
-
-COUNT_TITLE = "queue, threads, connections and memory over a trial"
-COUNT_PANELS = {
-    "in_flight": "downloads\nin flight",
-    "waiting_for_thread": "waiting for\na thread",
-    "working_threads": "working\nthreads",
-    "store_created": "store\nconnections,\nopened so far",
-    "store_discarded": "of these\nthrown away",
-    "memory_mb": "memory,\nMB (10^6)",
-}
-COUNT_COLUMNS = ["treatment", "t_s", "answered", *COUNT_PANELS]
-MB = 1e6
-# There are no more distinguishable colours.
-MOST = 8
 
 
 def counts_table(run: Run) -> pd.DataFrame:
@@ -164,12 +162,14 @@ def counts_table(run: Run) -> pd.DataFrame:
 
 def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per count, a line per treatment; a line has gaps without answers."""
-    measured = {name: look for name, look in page.looks.items() if name in set(table["treatment"])}
+    measured = {
+        name: style for name, style in page.styles.items() if name in set(table["treatment"])
+    }
     shown = dict([*measured.items()][:MOST])
     rows = table[table["treatment"].isin(shown)]
     silent = [
-        look.label
-        for name, look in shown.items()
+        style.label
+        for name, style in shown.items()
         if (rows.loc[rows["treatment"] == name, "answered"] != "yes").any()
     ]
     sentences = f" Did not answer for a while: {'; '.join(silent)}." if silent else ""
@@ -184,7 +184,7 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
         COUNT_TITLE,
         "Each treatment's first valid trial, asked five times a second. A line is broken where the"
         f" service did not answer.{sentences}",
-        layers=(Lines(by="treatment", looks=shown, marked=True, how={"ms": 2.2, "lw": 1.0}),),
+        layers=(Lines(by="treatment", styles=shown, marked=True, how={"ms": 2.2, "lw": 1.0}),),
         planes=planes,
         panel="count",
         across=1,

@@ -27,10 +27,11 @@ COLORS = {WAITS: "#CBD3D9", WORKED_ON: PALETTE[6], COMES: PALETTE[0], GIVEN_UP: 
 # The service's own phases of its work on a download.
 WORK = ("phase_metadata_ms", "phase_first_byte_ms", "phase_get_ms")
 KEY = ["worker", "user", "planned_ns"]
-COLUMNS = ["treatment", "place", "begin_s", "work_s", "first_s", "end_s", "outcome"]
+WATERFALL_COLUMNS = ["treatment", "place", "begin_s", "work_s", "first_s", "end_s", "outcome"]
 PER_ROW = 3
 LEAST_PLACES = 10
-WHOLE = "whole"
+CAME_WHOLE = "whole"
+has_downloads = varies("handler")
 
 
 def waterfall_table(run: Run) -> pd.DataFrame:
@@ -46,14 +47,14 @@ def waterfall_table(run: Run) -> pd.DataFrame:
     outside, within = [*firsts["trial_id"][~from_inside]], [*firsts["trial_id"][from_inside]]
     order = [*outside, *within]
     if not order:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=WATERFALL_COLUMNS)
     parts = [_of_clients(run, outside)] if outside else []
     parts += [_of_own_generator(run, within)] if within else []
     downloads = pd.concat(parts).merge(firsts[["trial_id", "treatment"]], on="trial_id")
     downloads["order"] = downloads["trial_id"].map(order.index)
     downloads = downloads.sort_values(["order", "end_s", "first_s"], ignore_index=True)
     downloads["place"] = downloads.groupby("order").cumcount()
-    return downloads[COLUMNS]
+    return downloads[WATERFALL_COLUMNS]
 
 
 def first_trials(run: Run) -> pd.DataFrame:
@@ -77,7 +78,7 @@ def _of_own_generator(run: Run, trials: list[str]) -> pd.DataFrame:
             "work_s": math.nan,
             "first_s": table["first_byte_ms"] / 1e3,
             "end_s": table["end_ms"] / 1e3,
-            "outcome": table["outcome"].replace({"done": WHOLE, "timed_out": "timeout"}),
+            "outcome": table["outcome"].replace({"done": CAME_WHOLE, "timed_out": "timeout"}),
         }
     )
 
@@ -97,7 +98,7 @@ def _of_clients(run: Run, trials: list[str]) -> pd.DataFrame:
             "work_s": work_ms / 1e3,
             "first_s": (requests["body_ns"] - begin_ns) / 1e9,
             "end_s": (requests["done_ns"] - begin_ns) / 1e9,
-            "outcome": requests["error"].where(requests["error"] != "", WHOLE),
+            "outcome": requests["error"].where(requests["error"] != "", CAME_WHOLE),
         }
     )
 
@@ -109,7 +110,7 @@ class Spans:
         """Draw the downloads of one panel."""
         first_s = rows["first_s"].fillna(rows["end_s"])
         begun_s = np.maximum(rows["begin_s"], first_s - rows["work_s"].astype(float).fillna(0.0))
-        waited = np.where(rows["outcome"] == WHOLE, WAITS, GIVEN_UP)
+        waited = np.where(rows["outcome"] == CAME_WHOLE, WAITS, GIVEN_UP)
         bars: dict[str, list[list[tuple[float, float]]]] = {words: [] for words in COLORS}
         columns = (rows["place"], rows["begin_s"], begun_s, first_s, rows["end_s"], waited)
         for place, begin, begun, first, end, wait in zip(*columns, strict=True):
@@ -145,16 +146,15 @@ def _words(table: pd.DataFrame, _: Page) -> str:
 def _planes(table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
     x = Axis("seconds since the start", ends=(0, 1.03 * float(table["end_s"].max())), few=4)
     places = table.groupby("treatment").size().clip(lower=LEAST_PLACES)
-    shown = [name for name in page.looks if name in places]
+    shown = [name for name in page.styles if name in places]
     width_in = room_in(1.7, min(PER_ROW, len(shown)))
     planes = {}
     for name in shown:
         y = Axis("downloads", ends=(places[name] - 0.2, -0.8), whole=True, few=4)
-        planes[name] = Plane(x, y, tick_label(page.looks[name].label, width_in, 8, 3))
+        planes[name] = Plane(x, y, tick_label(page.styles[name].label, width_in, 8, 3))
     return planes
 
 
-has_downloads = varies("handler")
 CHART = Planes(
     TITLE, _words, (Spans(),), _planes, x="end_s", y="place", across=PER_ROW, height_in=2.7,
     further_in=2.3, share_x=True, grid="x",

@@ -22,8 +22,6 @@ using Wants = Connection::Wants;
 
 // While no descriptor is to be had: to try again at once would fill a core.
 constexpr milliseconds pause_without_descriptors{5};
-// So many connections the kernel keeps before they are accepted.
-constexpr int backlog = 1024;
 
 /// Take a connection that waits; nothing where none does, or where there is no room for it.
 std::optional<Connection> accept(const FileDescriptor& listener, const Shared& shared) {
@@ -207,7 +205,7 @@ FileDescriptor listen_at(const Settings& settings) {
   }
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (::bind(socket.number(), generic, sizeof address) != 0 ||
-      ::listen(socket.number(), backlog) != 0) {
+      ::listen(socket.number(), settings.backlog) != 0) {
     throw last_error("listen at " + settings.host + ":" + std::to_string(settings.port));
   }
   return socket;

@@ -11,7 +11,8 @@ const Words defaults{
     {"host", "127.0.0.1"},      {"port", "0"},
     {"threading", "thread"},    {"threads", "16"},
     {"keep_alive", "off"},      {"parser", "linear"},
-    {"store", "double_mutex"},  {"max_connections", "1024"}};
+    {"store", "double_mutex"},  {"max_connections", "1024"},
+    {"backlog", "1024"}};
 
 std::size_t number(const Words& words, const std::string& name) {
   return std::stoul(words.at(name));
@@ -58,6 +59,7 @@ Settings read_settings(std::span<char* const> given) {
                                   {"per_client", StoreKind::PerClient},
                                   {"ring", StoreKind::Ring}}),
       .max_connections = number(words, "max_connections"),
+      .backlog = static_cast<int>(number(words, "backlog")),
   };
 }
 

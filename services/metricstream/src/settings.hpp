@@ -27,6 +27,7 @@ struct Settings {
   ParserKind parser;
   StoreKind store;
   std::size_t max_connections;
+  int backlog;  ///< connections that wait to be accepted; the kernel drops what comes beyond
 };
 
 /// Read words such as `threading=pool`; throw std::invalid_argument for any that is unknown. Ranges

@@ -42,7 +42,7 @@ def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
 
 # Contrasts beyond the studies: farther from the database, with a pool that keeps one connection,
 # and with the values of a message made or read.
-BEYOND = (", 5 ms,", ", minconn 1", "_values")
+BEYOND = (", 5 ms,", ", minconn 1", "_values", "flush, ", "flush of ")
 
 
 def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:

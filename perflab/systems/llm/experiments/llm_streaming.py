@@ -20,7 +20,7 @@ from perflab.trials.ladders import LadderParameters, treatments_of
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 METHOD = "method"
 # The published row of each parameter; the model's speed and the answers' length have none.
-PUBLISHED = {
+PUBLISHED_PLACES = {
     "users": (METHOD, "stream", "users"),
     "interval_s": (METHOD, "stream", "interval"),
     "chunks_for_success": (METHOD, "stream", "chunks_for_success"),
@@ -28,10 +28,20 @@ PUBLISHED = {
     "stress_users": (RESULTS, "both", "stress_test_users"),
     "failures": (METHOD, "early end", "failures"),
 }
-WHOLE = ("users", "chunks_for_success", "tool_calls", "stress_users", "failures")
+WHOLE_NUMBERS = ("users", "chunks_for_success", "tool_calls", "stress_users", "failures")
 MINUTE_S = 60.0
 # An answer takes about 10 s, so that streams are under way half of a 20 s cycle.
 ANSWER = {"tokens": 200, "token_rate": 20.0, "first_token_ms": 300.0}
+# The parameters of the published stress test that the study states.
+OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success", "ramp_kind")
+# What else makes its answers: nothing is published of it, so it must be as in the preset.
+OF_ANSWER = (*ANSWER, "timeout_s")
+# Two descriptors for a stream, and two for connections that are idle or about to close.
+FILES_OF_A_USER, SPARE_FILES = 4, 256
+# So fast that the proxy takes most of the time.
+FAST_TOKEN_RATE = 2000.0
+# A search begins with this many users, and finds its answer to within this share.
+SEARCH_START, SEARCH_TOLERANCE = 40, 0.05
 
 
 class StreamingParameters(LadderParameters):
@@ -120,9 +130,9 @@ class StreamingParameters(LadderParameters):
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
         settings: dict[str, Any] = {
-            name: published_value(STUDY, *place) for name, place in PUBLISHED.items()
+            name: published_value(STUDY, *place) for name, place in PUBLISHED_PLACES.items()
         }
-        settings |= {name: int(settings[name]) for name in WHOLE}
+        settings |= {name: int(settings[name]) for name in WHOLE_NUMBERS}
         length_s = MINUTE_S * published_value(STUDY, METHOD, "all", "run_duration")
         # The warm-up is one cycle, in which the users join.
         return {
@@ -158,18 +168,6 @@ class StreamingParameters(LadderParameters):
         for text in texts:
             Objective.of_text(text)
         return texts
-
-
-# The parameters of the published stress test that the study states.
-OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success", "ramp_kind")
-# What else makes its answers: nothing is published of it, so it must be as in the preset.
-OF_ANSWER = (*ANSWER, "timeout_s")
-# Two descriptors for a stream, and two for connections that are idle or about to close.
-FILES_OF_A_USER, SPARE_FILES = 4, 256
-# So fast that the proxy takes most of the time.
-FAST_TOKEN_RATE = 2000.0
-# A search begins with this many users, and finds its answer to within this share.
-SEARCH_START, SEARCH_TOLERANCE = 40, 0.05
 
 
 def levels(parameters: StreamingParameters, rung: Rung) -> Mapping[str, object]:

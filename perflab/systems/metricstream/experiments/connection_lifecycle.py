@@ -90,6 +90,14 @@ class LifeCycleParameters(LadderParameters):
         "and not the client is the limit of a closed loop; None: all of its cores; needs Docker",
     )
 
+    backlog: int = Field(
+        default=1024,
+        ge=1,
+        le=65_535,
+        description="connections that wait for the server to accept them; the kernel drops others, "
+        "and their clients try again after a second",
+    )
+
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
@@ -125,7 +133,7 @@ def _length_s(parameters: LifeCycleParameters) -> float:
 def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
     """Return the server with the settings of a rung, and the naive client if it posts."""
     room = max(LEAST_CONNECTIONS, 2 * _users(parameters, rung))
-    settings = {**rung.settings, "max_connections": room}
+    settings = {**rung.settings, "max_connections": room, "backlog": parameters.backlog}
     server = Node(name=NODE, service=NODE, settings=settings, cpus=parameters.server_cpus)
     other = () if rung.load_from == "lab" else (_naive_client(parameters, rung),)
     return StackPlan(nodes=(server, *other))

@@ -27,7 +27,7 @@ from perflab.trials.ladders import LadderParameters, treatments_of
 
 NODE = "registry"
 # The published row of each parameter of load and system.
-PUBLISHED = {
+PUBLISHED_PLACES = {
     "models": ("system", "registry", "models"),
     "model_bytes": ("system", "Tiny-LLM", "size"),
     "clients": ("workload", "all", "clients"),
@@ -103,7 +103,7 @@ class DownloadParameters(LadderParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        numbers = {name: published_value(STUDY, *place) for name, place in PUBLISHED.items()}
+        numbers = {name: published_value(STUDY, *place) for name, place in PUBLISHED_PLACES.items()}
         counts = ("models", "model_bytes", "clients")
         return {name: int(value) if name in counts else value for name, value in numbers.items()}
 
