@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from perflab.analysis.accounts.causes import Causes, Entry, causes_of
+from perflab.analysis.accounts.causes import Causes, causes_of
+from perflab.analysis.accounts.entries import Entry
 from perflab.recordings import Run
 from perflab.statistics.in_words import number, signed
 

@@ -153,10 +153,11 @@ def test_where_only_cpu_differs_functions_explain_it() -> None:
     assert beat.text.startswith("beat (a.py), which the other side never calls, takes 1.0")
 
 
-def test_one_statement_instead_of_another_is_told_with_its_name() -> None:
+@pytest.mark.promise
+def test_one_statement_instead_of_another_is_told_with_both() -> None:
     changes = {("response", ""): (500.0, 4.0), READ: (0.0, 0.0), ALL: (2.0, 2.1)}
     first = compared(changes).causes[0]
-    assert first.text.startswith("2 statements a request instead of 2: db: SELECT a FROM t")
+    assert first.text == "db: SELECT a FROM t instead of db: SELECT a FROM t WHERE id = $1"
     assert first.explains_ms == pytest.approx(2.0, rel=0.15)
 
 
@@ -210,6 +211,21 @@ def test_a_count_that_explains_little_hides_nothing() -> None:
     texts = [cause.text for cause in compared(changes).causes]
     assert not [text for text in texts if "statements a request" in text]
     assert [text for text in texts if text.startswith("db, beside its statements")]
+
+
+@pytest.mark.promise
+def test_much_larger_answers_are_told_where_only_functions_take_longer() -> None:
+    changes = {("response", ""): (400_500.0, 3.2), ("cpu", ""): (NOTHING, 2.0)}
+    before, after = (
+        {"send (web.py)": 40, "rest (a.py)": 60},
+        {"send (web.py)": 160, "rest (a.py)": 60},
+    )
+    send, size = compared(changes, functions=(before, after)).causes
+    assert send.text.startswith("send (web.py) takes")
+    assert size.text == "answers of 400 kB instead of 500 bytes"
+    assert math.isnan(size.explains_ms)
+    slightly = {**changes, ("response", ""): (520.0, 3.2)}
+    assert len(compared(slightly, functions=(before, after)).causes) == 1
 
 
 POOL, ASKED = ("metric", "pool_wait_seconds"), ("metric", "orm_queries_total")

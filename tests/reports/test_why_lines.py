@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from perflab.analysis.accounts.causes import Cause, Causes, Entry
+from perflab.analysis.accounts.causes import Cause, Causes
+from perflab.analysis.accounts.entries import Entry
 from perflab.reports import causes as reported
 
 NOTHING = Entry(0.1, 0.1, 0.0, -0.1, 0.1, 1.0)

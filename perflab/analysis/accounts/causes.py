@@ -13,61 +13,52 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
-import numpy as np
 import pandas as pd
 
+from perflab.analysis.accounts.cause_texts import (
+    byte_count,
+    entry_text,
+    instead,
+    most_changed,
+    replaced,
+)
+from perflab.analysis.accounts.entries import (
+    CPU,
+    LEVEL,
+    METRIC,
+    RESPONSE,
+    REST,
+    Entry,
+    Key,
+    by_block,
+    entries_of,
+    entry_of,
+    has_both,
+    tested_together,
+)
 from perflab.recordings import Run
 from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
-from perflab.statistics.families import holm
 from perflab.statistics.in_words import number
-from perflab.statistics.quantiles import t_interval
 
-LEVEL = 0.05
 # An entry that never is this share of a response time cannot be a cause, and is not tested.
 LEAST_SHARE = 0.02
 # What explains less of a difference is not named.
 LEAST_EXPLAINED = 0.1
 # Counts that change by less, in a request, are none of its own; nor are sizes by a smaller share.
 LEAST_COUNT, LEAST_GROWTH = 0.5, 0.1
+# Answers so many times as large are told, even if nothing but CPU of many functions comes of it.
+TIMES_LARGER = 2.0
 # From this share on a difference comes only under load; a core that is busier is full.
 ONLY_LOADED, FULL = 0.5, 0.85
 MOST_CAUSES = 3
-NO_SPREAD = 1e-12
 # A metric of at least this share of the response time, on both sides, is the response time.
 THE_REQUEST = 0.8
-METRIC = "metric"
 # Remarks on what could not be read.
 UNREAD = ("accounts.statements", "accounts.metrics", "functions.unknown")
 OPENED = ("count", "connections opened")
 DELAYED = ("count", "delayed acknowledgements")
-RESPONSE, REST, CPU = ("response", ""), ("not explained", ""), ("cpu", "")
 CORE = "a core"
-Key = tuple[str, str]
-Name = TypeVar("Name")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """An entry of an account, per request: both sides, the difference and its 95% interval.
-
-    Times are in ms. ``adjusted`` is the p-value, adjusted over all entries of the pair (NaN: not
-    tested).
-    """
-
-    old: float
-    new: float
-    change: float
-    low: float
-    high: float
-    p_value: float
-    adjusted: float = math.nan
-
-    @property
-    def differs(self) -> bool:
-        """Whether the sides differ for certain."""
-        return self.adjusted <= LEVEL
 
 
 @dataclass(frozen=True)
@@ -129,19 +120,19 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
 
     None where a side has no accounts.
     """
-    times, metrics, counts = _by_block(accounts)
-    if not _has(times, new, old):
+    times, metrics, counts = by_block(accounts)
+    if not has_both(times, new, old):
         return None
-    cpu = _tested(_entries(times[[CPU]], new, old))[CPU]
+    cpu = tested_together(entries_of(times[[CPU]], new, old))[CPU]
     times = _by_function(times, functions)
-    if not _has(times, new, old):
+    if not has_both(times, new, old):
         return None
-    of_time, of_metric, of_count = (_entries(each, new, old) for each in (times, metrics, counts))
-    response = _tested({RESPONSE: of_time.pop(RESPONSE)})[RESPONSE]
+    of_time, of_metric, of_count = (entries_of(each, new, old) for each in (times, metrics, counts))
+    response = tested_together({RESPONSE: of_time.pop(RESPONSE)})[RESPONSE]
     least_ms = LEAST_SHARE * max(response.old, response.new)
     of_metric = {key: one for key, one in of_metric.items() if not _is_response(one, response)}
     # A statement has a time and a count: all are in the one family.
-    tested = _tested(
+    tested = tested_together(
         {
             (table, key): one
             for table, entries in (("time", of_time), (METRIC, of_metric))
@@ -171,44 +162,10 @@ def _is_response(metric: Entry, response: Entry) -> bool:
     return all(of_metric >= THE_REQUEST * whole for of_metric, whole in sides)
 
 
-def _tested(family: Mapping[Name, Entry]) -> dict[Name, Entry]:
-    """Return the entries with their p-values adjusted over all of them."""
-    adjusted = holm([one.p_value for one in family.values()])
-    return {
-        key: replace(one, adjusted=p)
-        for (key, one), p in zip(family.items(), adjusted, strict=True)
-    }
-
-
-def _has(table: pd.DataFrame, new: str, old: str) -> bool:
-    return len(table) > 0 and {new, old} <= {*table.index.get_level_values("treatment")}
-
-
 def _measured(part: Run, table: str) -> pd.DataFrame:
     """Return the rows of all trials that did not fail: a late client changes none of them."""
     trials = part.current_trials()
     return part.table(table, [*trials.loc[trials["state"] != "failed", "trial_id"]])
-
-
-def _by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return times, those of metrics, and counts by treatment and block.
-
-    There is a column for each kind and entry.
-    """
-    is_metric = table["kind"] == METRIC
-    times, metrics, counts = (
-        rows.dropna(subset=[values]).pivot_table(
-            index=["treatment", "block"], columns=["kind", "entry"], values=values,
-            aggfunc="sum", fill_value=0.0,
-        )
-        for rows, values in (
-            (table[~is_metric], "time_ms"), (table[is_metric], "time_ms"), (table, "count"),
-        )
-    )  # fmt: skip
-    if len(times):
-        parts = times.drop(columns=[RESPONSE]).sum(axis=1)
-        times[REST] = times[RESPONSE] - parts
-    return times, metrics, counts
 
 
 def _by_function(times: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -227,34 +184,6 @@ def _by_function(times: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     both = times.index.intersection(shares.index)
     divided = shares.loc[both].mul(times.loc[both, CPU], axis=0)
     return pd.concat([times.loc[both].drop(columns=[CPU]), divided], axis=1)
-
-
-def _entries(table: pd.DataFrame, new: str, old: str) -> dict[Key, Entry]:
-    return {(str(key[0]), str(key[1])): _entry(table[key], new, old) for key in table.columns}
-
-
-def _entry(values: pd.Series[float], new: str, old: str) -> Entry:
-    """Return the difference of an entry, paired within blocks."""
-    sides = values.unstack("treatment")[[new, old]].dropna()
-    changes = (sides[new] - sides[old]).to_numpy(dtype=float)
-    low, high = t_interval(changes)
-    return Entry(
-        float(sides[old].mean()), float(sides[new].mean()), float(changes.mean()), low, high,
-        _p_value(changes),
-    )  # fmt: skip
-
-
-def _p_value(changes: np.ndarray) -> float:
-    """Return the p-value of Student's test that the mean change is 0."""
-    from scipy import special
-
-    mean, n = float(changes.mean()), len(changes)
-    if n < 2:
-        return math.nan
-    error = float(changes.std(ddof=1)) / math.sqrt(n)
-    if error <= NO_SPREAD * abs(mean):  # counts are often the same in all blocks
-        return 0.0 if mean else 1.0
-    return float(2 * special.stdtr(n - 1, -abs(mean) / error))
 
 
 def _causes(
@@ -288,7 +217,7 @@ def _causes(
     # What a count stands for is not said again.
     said = {REST}.union(*(keys for keys, _ in of_counts))
     of_times = [
-        (key[0] == "wait" and key[1].startswith(CORE), Cause(_in_words(key, one), one.change))
+        (key[0] == "wait" and key[1].startswith(CORE), Cause(entry_text(key, one), one.change))
         for key, one in times.items()
         if one.differs and key not in said and (response.differs or key[0] == "function")
     ]
@@ -297,12 +226,16 @@ def _causes(
     rest_ms = 0.0 if any(REST in keys for keys, _ in of_counts) else times[REST].change
     for key, one in sorted(metrics.items(), key=lambda each: -up * each[1].change)[:1]:
         if one.differs:
-            found.append(Cause(_in_words(key, one), up * min(up * one.change, up * rest_ms)))
+            found.append(Cause(entry_text(key, one), up * min(up * one.change, up * rest_ms)))
     numbers = [key for key, one in counts.items() if key[0] == METRIC and one.differs]
     # The largest in proportion, as their units differ.
     numbers.sort(key=lambda key: -abs(counts[key].change) / max(counts[key].old, counts[key].new))
-    of_numbers = [Cause(_instead(counts[key], f"{key[1]} a request"), math.nan) for key in numbers]
-    return [*filter(is_enough, found), *of_numbers[:1]][:MOST_CAUSES]
+    of_numbers = [Cause(instead(counts[key], f"{key[1]} a request"), math.nan) for key in numbers]
+    told = [*filter(is_enough, found)]
+    if (text := _size_text(counts, TIMES_LARGER)) and text not in {cause.text for cause in told}:
+        # What it costs is in many functions; it comes second, before what may be a part of it.
+        told.insert(1, Cause(text, math.nan))
+    return [*told, *of_numbers[:1]][:MOST_CAUSES]
 
 
 def _of_counts(
@@ -321,106 +254,80 @@ def _of_counts(
     def time_of(keys: set[Key]) -> float:
         return sum(times[key].change for key in keys)
 
-    size = counts.get(RESPONSE)
     changed = {key for key, one in counts.items() if key[0] == "statement" and one.differs}
     if (delayed := counts.get(DELAYED)) and delayed.differs:
         text = "answers wait for a delayed acknowledgement (40 ms), as if sent in two writes: "
-        yield ways, Cause(text + _instead(delayed, "a request"), time_of(ways))
+        yield ways, Cause(text + instead(delayed, "a request"), time_of(ways))
         ways = set()
     if (opened := counts.get(OPENED)) and opened.differs:
         keys = of_stores if changed else of_stores | ways
-        yield keys, Cause(_instead(opened, "connections opened a request"), time_of(keys))
+        yield keys, Cause(instead(opened, "connections opened a request"), time_of(keys))
         of_stores, ways = set(), ways - keys
     if changed:
-        new, old = _statements(counts)
-        # Beside themselves they make in proportion to their number what there was before.
-        more = up * (new / old - 1) if old else math.inf
-        theirs_ms = sum(one.old for key, one in times.items() if key[0] == "statement")
-        beside_ms = sum(
-            up * min(up * times[key].change, max(0.0, more * max(times[key].old, theirs_ms)))
-            for key in of_stores | ways
-        )
-        text = f"{new:.3g} statements a request instead of {old:.3g}: {_most_changed(counts)}"
-        yield changed | of_stores | ways, Cause(text, time_of(changed) + beside_ms)
-        ways = set()
-    if size and size.differs and abs(size.change) > LEAST_GROWTH * size.old:
-        text = f"answers of {_bytes(size.new)} instead of {_bytes(size.old)}"
+        keys, cause = _of_statements(times, counts, changed, of_stores | ways, up)
+        yield keys, cause
+        ways = ways - keys
+    if text := _size_text(counts, 1 + LEAST_GROWTH):
         yield ways, Cause(text, time_of(ways))
 
 
-def _statements(counts: Mapping[Key, Entry]) -> tuple[float, float]:
-    """Return how many statements a request of each side has."""
+def _size_text(counts: Mapping[Key, Entry], times: float) -> str:
+    """Return that answers are so many times larger or smaller, if they are."""
+    size = counts.get(RESPONSE)
+    if size is None or not size.differs:
+        return ""
+    least, most = sorted((size.old, size.new))
+    is_other = most > times * least
+    return f"answers of {byte_count(size.new)} instead of {byte_count(size.old)}" * is_other
+
+
+def _of_statements(
+    times: Mapping[Key, Entry],
+    counts: Mapping[Key, Entry],
+    changed: set[Key],
+    beside: set[Key],
+    up: float,
+) -> tuple[set[Key], Cause]:
+    """Return what other statements explain: their own time, and a part of what is beside them.
+
+    Of that, more statements make in proportion to their number what there was before. One statement
+    instead of another makes none of it.
+    """
     every = [one for (kind, _), one in counts.items() if kind == "statement"]
-    return sum(one.new for one in every), sum(one.old for one in every)
-
-
-def _most_changed(counts: Mapping[Key, Entry]) -> str:
-    """Return the statement whose number changes most, with the change: ``SELECT ... (+20)``."""
-    every = {key[1]: one.change for key, one in counts.items() if key[0] == "statement"}
-    text = max(every, key=lambda name: abs(every[name]))
-    return f"{text} ({every[text]:+.3g})"
-
-
-def _instead(entry: Entry, what: str) -> str:
-    return f"{entry.new:.2g} {what} instead of {entry.old:.2g}"
-
-
-def _bytes(count: float) -> str:
-    return f"{number(count / 1e3)} kB" if count >= 1e3 else f"{count:.0f} bytes"
-
-
-def entry_name(key: Key) -> str:
-    """Return what an entry of an account is, in words."""
-    kind, name = key
-    return {
-        "function": f"{name}, CPU",
-        "cpu": "the service's CPU",
-        "store": f"{name}, CPU beside its statements",
-        "wait": f"waits for {name}",
-        "response": "the response time",
-        "not explained": "in none of these",
-    }.get(kind, name)
-
-
-def _in_words(key: Key, entry: Entry) -> str:
-    """Return ``serialize (views.py) takes 0.21 ms of CPU instead of 0.05``."""
-    kind, name = key
-    sizes = f"{number(entry.new)} ms{{}} instead of {number(entry.old)}"
-    function = f"{name} takes {sizes.format(' of CPU')}"
-    if not entry.old:
-        function = f"{name}, which the other side never calls, takes {number(entry.new)} ms of CPU"
-    elif not entry.new:
-        function = f"{name} is never called; it took {number(entry.old)} ms of CPU"
-    forms = {
-        "function": function,
-        "cpu": f"the service takes {sizes.format(' of CPU')}",
-        "statement": f"{name} takes {sizes.format('')}",
-        "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",
-        "wait": f"waits for {name}: {sizes.format('')}",
-        METRIC: f"{name}, as the service counts it: {sizes.format('')}",
-    }
-    return forms[kind]
+    new, old = sum(one.new for one in every), sum(one.old for one in every)
+    own_ms = sum(times[key].change for key in changed)
+    if abs(new - old) < LEAST_COUNT:
+        return changed, Cause(replaced(counts), own_ms)
+    more = up * (new / old - 1) if old else math.inf
+    theirs_ms = sum(one.old for key, one in times.items() if key[0] == "statement")
+    beside_ms = sum(
+        up * min(up * times[key].change, max(0.0, more * max(times[key].old, theirs_ms)))
+        for key in beside
+    )
+    most = most_changed(counts, new - old)
+    text = f"{new:.3g} statements a request instead of {old:.3g}: {most}"
+    return changed | beside, Cause(text, own_ms + beside_ms)
 
 
 def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
     """Return a sentence where most of a difference comes only under the load of the run."""
-    times, metrics, _ = _by_block(_measured(loaded, "accounts"))
-    if not _has(times, new, old):
+    times, metrics, _ = by_block(_measured(loaded, "accounts"))
+    if not has_both(times, new, old):
         return ""
-    response = _entry(times[RESPONSE], new, old)
+    response = entry_of(times[RESPONSE], new, old)
     only_ms = response.change - alone.change
     if not response.p_value <= LEVEL or only_ms / response.change < ONLY_LOADED:
         return ""
     up = math.copysign(1.0, only_ms)
-    waits = {key: one for key, one in _entries(times, new, old).items() if key[0] == "wait"}
-    counted = _entries(metrics, new, old)
+    waits = {key: one for key, one in entries_of(times, new, old).items() if key[0] == "wait"}
+    counted = entries_of(metrics, new, old)
     enough = [
         (key[1] + told, one)
         for entries, told in ((waits, ""), (counted, ", as the service counts it"))
         for key, one in sorted(entries.items(), key=lambda each: -up * each[1].change)
         if up * one.change >= ONLY_LOADED * abs(only_ms) and not _is_response(one, response)
     ]
-    share = _core_share(loaded, new, _entry(times[CPU], new, old).new)
+    share = _core_share(loaded, new, entry_of(times[CPU], new, old).new)
     if enough:
         what = enough[0][0]
     elif share >= FULL:

@@ -30,7 +30,7 @@ ON_CORE, WAITING = "on a core", "waiting for a core"
 ALL_SERVICES = "all services"
 AVAILABLE = "cores there were"
 ROLES = ("services", "database", "link")
-COLUMNS = ["treatment", "service", "what", "mean_ms", "low_ms", "high_ms", "trials", "seen"]
+CORE_COLUMNS = ["treatment", "service", "what", "mean_ms", "low_ms", "high_ms", "trials", "seen"]
 # If its threads' accounts hold less of a service's CPU than this, many of its threads have ended.
 WELL_SEEN = 0.9
 _RUN, _WAIT, _CPU = "run_share_", "core_wait_share_", "cpu_share_"
@@ -57,7 +57,7 @@ def core_time(run: Run) -> pd.DataFrame:
     """
     trials = run.valid_trials()
     if not has_accounts(run):
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=CORE_COLUMNS)
     cores = len(service_cores(run.record))
     rows = []
     # If every request was cut off, there is no answer to divide the cores' time by.
@@ -76,7 +76,7 @@ def core_time(run: Run) -> pd.DataFrame:
                 )
         if cores and services:
             rows.append(_row(str(treatment), ALL_SERVICES, AVAILABLE, cores / answers_per_ms))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=CORE_COLUMNS)
 
 
 def waiting_services(trials: pd.DataFrame) -> list[str]:

@@ -21,7 +21,7 @@ from perflab.recordings import Run
 from perflab.statistics.comparison import SMALLEST_SIGNED_RANK
 from perflab.statistics.quantiles import across_trials, t_interval
 
-SHOWN = 15
+MOST_FUNCTIONS = 15
 PERCENT = 100.0
 CPU = "cpu_share_"
 CHECK = [
@@ -94,7 +94,7 @@ def _shares(counts: Mapping[int, Counter[str]], whole: pd.Series[int]) -> pd.Dat
     return shares
 
 
-def function_shares(run: Run, count: int = SHOWN) -> pd.DataFrame:
+def function_shares(run: Run, count: int = MOST_FUNCTIONS) -> pd.DataFrame:
     """Return the share of time that the largest functions take themselves, per profiled treatment.
 
     Columns: function, treatment (its name), ``percent`` of the time (samples in which the function

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.accounts.causes import Causes, causes_of, entry_name
+from perflab.analysis.accounts.cause_texts import entry_name
+from perflab.analysis.accounts.causes import Causes, causes_of
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, RowChart, Rules
 from perflab.figures.origin import Page
@@ -18,7 +19,7 @@ from perflab.recordings.causes import ALONE, part_of
 from perflab.statistics.in_words import number
 
 TITLE = "why they differ: the account of a request"
-COLUMNS = ["what", "entry", "treatment", "against", "old", "new", "change", "low", "high"]
+CAUSE_COLUMNS = ["what", "entry", "treatment", "against", "old", "new", "change", "low", "high"]
 ENTRY, EQUAL, RESPONSE = "entry", "equal", ("response", "")
 # Entries that change by a smaller share of the largest change are left out; so are more than these.
 LEAST_SHARE, MOST_ENTRIES = 0.02, 8
@@ -34,7 +35,7 @@ def causes_table(run: Run) -> pd.DataFrame:
     """
     pairs = ((sides, causes_of(run, *sides)) for sides in run.record.compared_pairs())
     rows = [row for sides, causes in pairs if causes for row in _rows(causes, *sides)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=CAUSE_COLUMNS)
 
 
 def _rows(causes: Causes, new: str, old: str) -> Iterator[dict[str, Any]]:
@@ -57,7 +58,7 @@ def draw_causes(table: pd.DataFrame, page: Page) -> LabFigure:
     # A treatment may stand against several others: each pair has a panel.
     pairs = [*dict.fromkeys(zip(table["treatment"], table["against"], strict=True))][:MOST_PAIRS]
     table = table.assign(pair=[*map(_pair, table["treatment"], table["against"])])
-    words = {name: look.label for name, look in page.looks.items()}
+    words = {name: style.label for name, style in page.styles.items()}
     wide_in = PANELS_IN / len(pairs)
     panels = {
         _pair(new, old): Axis(tick_label(f"{words[new]} against {words[old]}, ms", wide_in))

@@ -1,0 +1,69 @@
+"""How an entry of an account and its difference are said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perflab.analysis.accounts.entries import METRIC, Entry, Key
+from perflab.statistics.in_words import number
+
+
+def most_changed(counts: Mapping[Key, Entry], way: float) -> str:
+    """Return the statement whose number changes most that way: ``SELECT ... (+20)``."""
+    changes = _changes(counts)
+    text = (max if way > 0 else min)(changes, key=changes.__getitem__)
+    return f"{text} ({changes[text]:+.3g})"
+
+
+def replaced(counts: Mapping[Key, Entry]) -> str:
+    """Return which statement is sent instead of which other one."""
+    changes = _changes(counts)
+    new, old = (choose(changes, key=changes.__getitem__) for choose in (max, min))
+    return f"{new} instead of {old}"
+
+
+def _changes(counts: Mapping[Key, Entry]) -> dict[str, float]:
+    return {name: one.change for (kind, name), one in counts.items() if kind == "statement"}
+
+
+def instead(entry: Entry, what: str) -> str:
+    """Return ``21 statements a request instead of 2``."""
+    return f"{entry.new:.2g} {what} instead of {entry.old:.2g}"
+
+
+def byte_count(count: float) -> str:
+    """Return ``400 kB``."""
+    return f"{number(count / 1e3)} kB" if count >= 1e3 else f"{count:.0f} bytes"
+
+
+def entry_name(key: Key) -> str:
+    """Return what an entry of an account is, in words."""
+    kind, name = key
+    return {
+        "function": f"{name}, CPU",
+        "cpu": "the service's CPU",
+        "store": f"{name}, CPU beside its statements",
+        "wait": f"waits for {name}",
+        "response": "the response time",
+        "not explained": "in none of these",
+    }.get(kind, name)
+
+
+def entry_text(key: Key, entry: Entry) -> str:
+    """Return ``serialize (views.py) takes 0.21 ms of CPU instead of 0.05``."""
+    kind, name = key
+    sizes = f"{number(entry.new)} ms{{}} instead of {number(entry.old)}"
+    function = f"{name} takes {sizes.format(' of CPU')}"
+    if not entry.old:
+        function = f"{name}, which the other side never calls, takes {number(entry.new)} ms of CPU"
+    elif not entry.new:
+        function = f"{name} is never called; it took {number(entry.old)} ms of CPU"
+    forms = {
+        "function": function,
+        "cpu": f"the service takes {sizes.format(' of CPU')}",
+        "statement": f"{name} takes {sizes.format('')}",
+        "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",
+        "wait": f"waits for {name}: {sizes.format('')}",
+        METRIC: f"{name}, as the service counts it: {sizes.format('')}",
+    }
+    return forms[kind]
