@@ -75,6 +75,9 @@ for group, members in GROUPS.items():
             kind = load.LoadCommand if name == "load" else None
             app.command(name, cls=kind, rich_help_panel=group, short_help=words)(member)
 
+# The exit statuses of errors; of all others it is 1. typer ends with 2, too, for a wrong option.
+STATUSES = {ParameterError: 2, TargetRefused: 2, RunInterrupted: 130}
+
 
 def _print_version(requested: bool) -> None:
     if requested:
@@ -96,10 +99,6 @@ def _before_any_command(
     Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
     --command 'python app.py {port}'
     """
-
-
-# The exit statuses of errors; of all others it is 1. typer ends with 2, too, for a wrong option.
-STATUSES = {ParameterError: 2, TargetRefused: 2, RunInterrupted: 130}
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from perflab.errors import (
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
-    from perflab.reports.duels import Pair
+    from perflab.reports.duel_pairs import Pair
 
 EXPERIMENT = "custom_service"
 OF_WHY = "   (with --why: what makes the difference)"
@@ -236,8 +236,9 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     from perflab.analysis.gates.thresholds import judged, thresholds_of
     from perflab.cli.repeating import repeatable
     from perflab.paths import figures_dir
+    from perflab.reports.duel_answer import differs
+    from perflab.reports.duel_pairs import pairs_of
     from perflab.reports.duel_summary import as_data
-    from perflab.reports.duels import differs, pairs_of
     from perflab.reports.methods import command as command_of
     from perflab.reports.section import write_report
 
@@ -282,13 +283,9 @@ def _print(run: Run, pairs: list[Pair]) -> None:
     """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
     from perflab.analysis.doubts.still_warming import still_warming
     from perflab.analysis.noise import doubt
-    from perflab.reports.duels import (
-        answer_lines,
-        beside_the_answer,
-        notes,
-        other_answers,
-        result_table,
-    )
+    from perflab.reports.duel_notes import notes
+    from perflab.reports.duel_table import result_table
+    from perflab.reports.duels import answer_lines, beside_the_answer, other_answers
 
     console = make_console()
     for sentence in [*still_warming(run), *other_answers(run)]:

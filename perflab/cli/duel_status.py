@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from perflab.reports.duels import Pair
+    from perflab.reports.duel_pairs import Pair
 
 GOOD, WORSE, NOT_JUDGED, UNDECIDED = 0, 3, 4, 5
 STATUSES = {

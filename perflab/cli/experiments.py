@@ -21,6 +21,7 @@ HOW = (
     "first cell of notebooks/{name}.ipynb."
 )
 INDENT = "    "
+new_app = typer.Typer(no_args_is_help=True, help="Make a project, an experiment or a notebook.")
 
 
 def command(
@@ -121,9 +122,6 @@ def typed(default: Any) -> str:
     if isinstance(default, bool):
         return str(default).lower()
     return f"{default:g}" if isinstance(default, float) else str(default) or "empty"
-
-
-new_app = typer.Typer(no_args_is_help=True, help="Make a project, an experiment or a notebook.")
 
 
 @new_app.callback()

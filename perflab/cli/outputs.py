@@ -30,6 +30,9 @@ PLACE_ERRORS = (
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EPIPE,
     errno.EROFS,
 )  # fmt: skip
+# A narrower column breaks most words.
+READABLE = 12
+GAP = 2
 
 
 class OutputFailed(PerflabError):
@@ -92,11 +95,6 @@ def named_here(path: Path) -> str:
     """Return a path as one types it in the working folder."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
-
-
-# A narrower column breaks most words.
-READABLE = 12
-GAP = 2
 
 
 def make_console() -> Console:

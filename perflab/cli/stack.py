@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from perflab.stacks.doctor import Finding
 
 app = typer.Typer(no_args_is_help=True, help="Start, list, read and remove services outside a run.")
+STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
 
 
 @app.command()
@@ -120,9 +121,6 @@ def down(
             f"left alone: {item.service} ({item.stack}) under another lock; "
             f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"
         )
-
-
-STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
 
 
 def doctor() -> None:

@@ -11,6 +11,11 @@ import pandas as pd
 
 from perflab.statistics.in_words import MISSING, at_least, missing, number, visible
 
+# The beginning of an HTML element.
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
+# What a site would make into a link to a person or an issue.
+MENTION = re.compile(r"(?<![\w`/&])(?:@[A-Za-z][\w-]*|#\d+\b)")
+
 
 def estimate(value: Any, low: Any, high: Any, form: Callable[[Any], str] = number) -> str:
     """Return a value with its interval: ``1.58 [1.49, 1.70]``."""
@@ -58,12 +63,6 @@ def cell_text(value: Any) -> str:
 def is_numeric(column: pd.Series[Any]) -> bool:
     """Return whether a column holds numbers, which are aligned right."""
     return bool(pd.api.types.is_numeric_dtype(column)) and column.dtype != bool
-
-
-# The beginning of an HTML element.
-TAG = re.compile(r"<(?=[A-Za-z/!?])")
-# What a site would make into a link to a person or an issue.
-MENTION = re.compile(r"(?<![\w`/&])(?:@[A-Za-z][\w-]*|#\d+\b)")
 
 
 def to_markdown(table: pd.DataFrame) -> str:

@@ -53,6 +53,30 @@ WIDEST_IN, TALLEST_IN = 6.0, 7.6
 # The letters of a column's longest cell, for its share of a table's width.
 FEWEST_LETTERS, MOST_LETTERS = 6, 40
 SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+KINDS = {"svg": "image/svg+xml", "png": "image/png"}
+# Figures are drawn for white paper: they keep a white ground on a dark page.
+STYLE = """
+:root{color-scheme:light dark;--line:#8886;--soft:#8881}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem;
+overflow-wrap:break-word}
+h1,h2,h3{line-height:1.25;margin:2rem 0 .5rem}
+h1{font-size:1.6rem}h2{font-size:1.25rem}h3{font-size:1.05rem}
+img{display:block;max-width:100%;height:auto;background:#fff;margin:1.5rem auto .25rem;
+border-radius:4px}
+em{font-size:.9rem}
+.table{overflow-x:auto;margin:1rem 0}
+table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
+th,td{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;
+vertical-align:top;overflow-wrap:normal;min-width:4.5rem}
+td:first-child{min-width:8rem}
+th{background:var(--soft)}
+blockquote{margin:1rem 0;padding:.1rem 1rem;border-left:4px solid #c60;background:var(--soft)}
+pre{background:var(--soft);padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere}
+.answer{font-size:1.4rem;font-weight:600;margin:.2rem 0 0}.doubt{color:#c60}
+nav a{margin-right:1.2em}
+section+section{border-top:2px solid var(--line);margin-top:3rem}
+@media print{body{max-width:none}}
+"""
 
 
 def check_installed(formats: list[str]) -> None:
@@ -167,32 +191,6 @@ def _convert(
             f"pandoc refused the section: {process.stderr.decode(errors='replace')}"
         )
     return process.stdout.decode()
-
-
-KINDS = {"svg": "image/svg+xml", "png": "image/png"}
-# Figures are drawn for white paper: they keep a white ground on a dark page.
-STYLE = """
-:root{color-scheme:light dark;--line:#8886;--soft:#8881}
-body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem;
-overflow-wrap:break-word}
-h1,h2,h3{line-height:1.25;margin:2rem 0 .5rem}
-h1{font-size:1.6rem}h2{font-size:1.25rem}h3{font-size:1.05rem}
-img{display:block;max-width:100%;height:auto;background:#fff;margin:1.5rem auto .25rem;
-border-radius:4px}
-em{font-size:.9rem}
-.table{overflow-x:auto;margin:1rem 0}
-table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
-th,td{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;
-vertical-align:top;overflow-wrap:normal;min-width:4.5rem}
-td:first-child{min-width:8rem}
-th{background:var(--soft)}
-blockquote{margin:1rem 0;padding:.1rem 1rem;border-left:4px solid #c60;background:var(--soft)}
-pre{background:var(--soft);padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere}
-.answer{font-size:1.4rem;font-weight:600;margin:.2rem 0 0}.doubt{color:#c60}
-nav a{margin-right:1.2em}
-section+section{border-top:2px solid var(--line);margin-top:3rem}
-@media print{body{max-width:none}}
-"""
 
 
 def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str:

@@ -10,15 +10,10 @@ from perflab.analysis.noise import doubt
 from perflab.recordings import Run
 from perflab.reports.causes import why_data
 from perflab.reports.cells import to_markdown
-from perflab.reports.duels import (
-    Pair,
-    answer_lines,
-    beside_the_answer,
-    notes,
-    other_answers,
-    result_table,
-    treatments_of,
-)
+from perflab.reports.duel_notes import notes
+from perflab.reports.duel_pairs import Pair, treatments_of
+from perflab.reports.duel_table import result_table
+from perflab.reports.duels import answer_lines, beside_the_answer, other_answers
 
 MOST_LINES = 25
 

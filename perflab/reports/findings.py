@@ -37,7 +37,7 @@ from perflab.statistics.in_words import MISSING, counted, missing, number
 
 # The beginning of the column's name, which says for how many claims.
 ADJUSTED = "p, adjusted"
-COLUMNS = (
+FINDING_COLUMNS = (
     "claim", "response", "published", "measured [95%]", "achieved", "n", "p", ADJUSTED, "decision",
     "verdict", "scope", "valid trials", "left out", "noise", "source",
 )  # fmt: skip
@@ -47,7 +47,7 @@ COUNTS = ("valid", "invalid", "failed", "errors")
 
 
 def readable_findings(findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return one row of text per finding of a run, with the columns :data:`COLUMNS`.
+    """Return one row of text per finding of a run, with the columns :data:`FINDING_COLUMNS`.
 
     ``n`` counts blocks, or what a rule of a system counts (of single runs: trials). The name of the
     column of the adjusted p-values gives the number of claims that they are adjusted for, where
@@ -56,7 +56,7 @@ def readable_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     counts = {finding.claims for finding in findings if finding.claims}
     adjusted = adjusted_words(counts.pop() if len(counts) == 1 else 0)
     rows = [*map(_finding_row, findings)]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).rename(columns={ADJUSTED: adjusted})
+    return pd.DataFrame(rows, columns=list(FINDING_COLUMNS)).rename(columns={ADJUSTED: adjusted})
 
 
 def reading_notes(table: pd.DataFrame) -> list[str]:

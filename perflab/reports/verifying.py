@@ -25,7 +25,7 @@ from perflab.reports.figures import views_of
 from perflab.reports.regions import regions
 
 EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
-WHOLE, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"
+AS_DRAWN, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"
 UNCHECKED = "not checked"
 FINDINGS = (EDITED, STALE, ORPHANED)
 PICTURES = (".svg", ".png", ".pdf")
@@ -125,7 +125,7 @@ def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
         return Verified(path, ONLY_EDITS, f"{', '.join(run.missing)} not here: {ONLY_CHECKED}")
     (_, again), *_ = rendered(view, run, [path.suffix[1:]])
     if again == content:
-        return Verified(path, WHOLE)
+        return Verified(path, AS_DRAWN)
     by = f"perflab {origin.get('perflab', 'unknown')}"
     return Verified(path, STALE, f"drawn anew the run gives other bytes (it was drawn by {by})")
 

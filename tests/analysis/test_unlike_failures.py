@@ -12,7 +12,8 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.results import DIFFERENT, Compared
 from perflab.recordings import Remark, Run
 from perflab.recordings.responses import SOME_FAILED
-from perflab.reports.duels import answer, pairs_of
+from perflab.reports.duel_answer import answer
+from perflab.reports.duel_pairs import pairs_of
 from tests.support.simulations.failing import closed_loop, columns_of
 from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
 

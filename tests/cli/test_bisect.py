@@ -14,7 +14,7 @@ from perflab.analysis.results import Gate
 from perflab.cli import app
 from perflab.cli.duel_status import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
 from perflab.errors import HostBusy, ParameterError, PerflabError, ServiceFailed, WrongAnswer
-from perflab.reports.duels import Pair, pairs_of
+from perflab.reports.duel_pairs import Pair, pairs_of
 from tests.golden.recordings import write_recording
 
 VARIANTS = ("--variant", "old=command:cat {port}", "--variant", "new=command:cp {port}")

@@ -13,7 +13,8 @@ from perflab.analysis.gates.thresholds import judged, thresholds_of
 from perflab.cli import duel
 from perflab.cli.duel_status import STATUSES, status_of
 from perflab.paths import project_root
-from perflab.reports.duels import answer, pairs_of
+from perflab.reports.duel_answer import answer
+from perflab.reports.duel_pairs import pairs_of
 from perflab.statistics.comparison import Effect, effect_of
 from tests.cli.conftest import Tell
 from tests.reports.test_duels import CALM, finding, ratio

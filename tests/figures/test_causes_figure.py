@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 
 from perflab.figures.origin import page_of
-from perflab.figures.plots.causes import COLUMNS, draw_causes
+from perflab.figures.plots.causes import CAUSE_COLUMNS, draw_causes
 
 
 @pytest.mark.promise
 def test_each_pair_has_a_panel_with_its_own_points(normal) -> None:
     page = page_of(normal)
-    first, second = page.looks
+    first, second = page.styles
     third = "of the third"
-    page = replace(page, looks={**page.looks, third: replace(page.looks[second], label="third")})
+    page = replace(page, styles={**page.styles, third: replace(page.styles[second], label="third")})
     pairs = (first, second, 4.0), (first, third, -2.0)
     table = pd.DataFrame(
         [
@@ -24,13 +24,13 @@ def test_each_pair_has_a_panel_with_its_own_points(normal) -> None:
             for new, old, change in pairs
             for name in ("the response time", "waits for a core")
         ],
-        columns=COLUMNS,
+        columns=CAUSE_COLUMNS,
     )
     figure = draw_causes(table, page)
     panels = figure.axes
     for axes, (new, old, change) in zip(panels, pairs, strict=True):
         label = axes.get_xlabel().replace("\n", " ")
         for name in (new, old):
-            assert page.looks[name].label.split()[0] in label
+            assert page.styles[name].label.split()[0] in label
         marks = [line for line in axes.lines if line.get_marker() not in ("", "None", None)]
         assert {float(line.get_xdata()[0]) for line in marks} == {change}

@@ -17,12 +17,12 @@ from perflab.figures.charts.axes import log_axis
 from perflab.figures.charts.layers import draw_points
 from perflab.figures.origin import page_of
 from perflab.figures.plots.throughput import BEYOND, draw_throughput, throughput_table
-from perflab.figures.theme import Look
+from perflab.figures.theme import Style
 from perflab.figures.view import ARROW, draw_interval
 from tests.figures.shown import one_line
 from tests.support.synthetic import write_run
 
-LOOKS = {"a": Look("#102030", "o", "a"), "b": Look("#aabbcc", "s", "b")}
+STYLES = {"a": Style("#102030", "o", "a"), "b": Style("#aabbcc", "s", "b")}
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -99,7 +99,7 @@ def drawn(states: list[str], **how: Any) -> list[Any]:
     points = pd.DataFrame({"x": 1.0, "y": 1.0, "what": "a", "state": states})
     # Points without a look are left out.
     points = pd.concat([points, points.assign(what="nobody")], ignore_index=True)
-    draw_points(axes, points, "what", LOOKS, **how)
+    draw_points(axes, points, "what", STYLES, **how)
     return list(axes.collections)
 
 

@@ -18,7 +18,7 @@ from perflab.analysis.evaluation import evaluate
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
 from perflab.figures.origin import typical_rows
 from perflab.figures.plots import time_breakdown
-from perflab.figures.plots.profile import SHOWN
+from perflab.figures.plots.profile import MOST_FUNCTIONS
 from perflab.figures.plots.rates import rate_table
 from perflab.figures.plots.throughput import throughput_view
 from perflab.figures.plots.time_breakdown import time_breakdown_view
@@ -96,7 +96,7 @@ def lines_of(figure: Figure, gid: str) -> list[Line2D]:
 
 @pytest.mark.parametrize("times", [0.5, 4.0])
 def test_published_values_are_drawn_inside_the_axes_and_on_no_word(normal, times) -> None:
-    whole = TIME_BREAKDOWN.table(normal).query("part == @time_breakdown.WHOLE")
+    whole = TIME_BREAKDOWN.table(normal).query("part == @time_breakdown.WHOLE_RESPONSE")
 
     def published(_run: Run, _response: str) -> pd.DataFrame:
         value = whole["mean_ms"] * times
@@ -205,11 +205,16 @@ def test_a_breakdown_has_six_parts_and_the_others_together(normal) -> None:
     table = TIME_BREAKDOWN.table(normal)
     drawn = time_breakdown._with_few_parts(table)
     parts = [
-        part for part in drawn["part"].unique() if part not in (time_breakdown.WHOLE, "published")
+        part
+        for part in drawn["part"].unique()
+        if part not in (time_breakdown.WHOLE_RESPONSE, "published")
     ]
     assert len(parts) == time_breakdown.MOST_PARTS + 1
     assert time_breakdown.OTHERS in all_words(picture(TIME_BREAKDOWN, normal))
-    sums = [rows[rows["part"] != time_breakdown.WHOLE]["mean_ms"].sum() for rows in (table, drawn)]
+    sums = [
+        rows[rows["part"] != time_breakdown.WHOLE_RESPONSE]["mean_ms"].sum()
+        for rows in (table, drawn)
+    ]
     assert sums[0] == pytest.approx(sums[1])
 
 
@@ -238,10 +243,10 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_a_function_that_only_one_treatment_has_takes_no_time_in_the_other(tmp_path: Path) -> None:
-    many = {f"f{number} (x.py)": 10 + number for number in range(2 * SHOWN)}
+    many = {f"f{number} (x.py)": 10 + number for number in range(2 * MOST_FUNCTIONS)}
     run = profiled_run(tmp_path, {"a": many, "b": {"g (x.py)": 500}}, blocks=1)
-    table = function_shares(run, SHOWN)
-    assert table["function"].nunique() == SHOWN
+    table = function_shares(run, MOST_FUNCTIONS)
+    assert table["function"].nunique() == MOST_FUNCTIONS
     shares = table[table["function"] == "g (x.py)"].set_index("treatment")
     assert shares["percent"].to_dict() == pytest.approx({"variant=a": 0, "variant=b": 50})
     assert shares["low"].isna().all()

@@ -23,8 +23,8 @@ from perflab.figures.theme import (
     PALETTE,
     appearance,
     applied,
-    looks_of,
     luminance,
+    styles_of,
     text_width_in,
     tick_label,
     wrap,
@@ -75,10 +75,10 @@ def test_neighbours_differ_for_those_who_do_not_see_red_or_green(eye) -> None:
 
 
 def test_no_two_of_64_treatments_look_alike() -> None:
-    looks = [appearance(place) for place in range(64)]
-    assert len(set(looks)) == 64
+    styles = [appearance(place) for place in range(64)]
+    assert len(set(styles)) == 64
     # The first eight differ in both colour and marker.
-    assert looks[:8] == list(zip(PALETTE, MARKERS, strict=True))
+    assert styles[:8] == list(zip(PALETTE, MARKERS, strict=True))
 
 
 @given(st.text(st.characters(codec="latin-1", categories=["L", "N", "P", "Zs"]), max_size=120))
@@ -107,9 +107,9 @@ def record_of(root: Path, treatments: list[Planted], claims: list[Contrast]) -> 
 
 def test_the_order_changes_no_treatments_colour(tmp_path) -> None:
     four = list(variants(4))
-    looks = looks_of(record_of(tmp_path, four, [contrast_of(four[3], four[0])]))
-    assert list(looks) == [four[n].name for n in (0, 3, 1, 2)]
-    assert [look.color for look in looks.values()] == [PALETTE[n] for n in (0, 3, 1, 2)]
+    styles = styles_of(record_of(tmp_path, four, [contrast_of(four[3], four[0])]))
+    assert list(styles) == [four[n].name for n in (0, 3, 1, 2)]
+    assert [style.color for style in styles.values()] == [PALETTE[n] for n in (0, 3, 1, 2)]
 
 
 def test_treatments_with_fewer_trials_are_counted_where_they_are_many(tmp_path) -> None:

@@ -18,7 +18,7 @@ import perflab
 from perflab.errors import ParameterError
 from perflab.figures import CAUSES, GENERAL_VIEWS, PROFILE, THROUGHPUT, provenance, save_view
 from perflab.figures.export import ProvenanceError
-from perflab.figures.theme import looks_of
+from perflab.figures.theme import styles_of
 from perflab.figures.view import read_csv, reread, to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
@@ -126,7 +126,7 @@ def test_a_png_keeps_white_and_the_treatments_colours_exact(normal, tmp_path) ->
     with Image.open(png) as picture:
         shown = {color for _, color in picture.convert("RGB").getcolors(1 << 20)}
         assert picture.mode == "P"
-    colors = [look.color for look in looks_of(normal.record).values()]
+    colors = [style.color for style in styles_of(normal.record).values()]
     for name in (*colors, "white"):
         assert tuple(round(255 * part) for part in mpl.colors.to_rgb(name)) in shown
 

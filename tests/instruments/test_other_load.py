@@ -90,7 +90,7 @@ def look(
     )
     scene: Any = SimpleNamespace(interrupted=interrupted, treatment="it", residents=residents)
     scene.instance = residents.instance
-    return instrument.look(scene)
+    return instrument.sensor(scene)
 
 
 def observed(side: OtherSide, instrument: OtherLoad, **words: Any) -> Observation:

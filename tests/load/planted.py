@@ -10,8 +10,8 @@ import numpy as np
 
 from perflab.load.clients.outcome import CODES, MEASURE
 from perflab.load.records import columns, message_record
-from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
+from perflab.load.records.wakeups import Wakeups
 from perflab.load.workload import Request, Scripted, Workload
 
 MS = 1_000_000
@@ -68,6 +68,6 @@ def load_result(
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
         "capped": 0, "stopped": "", "clock_step_ms": 0.0,
         "real_time": True, "cores": 1, "lasted_s": 1e6,
-        "looks": [Looks(BEGIN_NS + (woken_s * S).astype("int64"), late_ms)],
+        "wakeups": [Wakeups(BEGIN_NS + (woken_s * S).astype("int64"), late_ms)],
     }  # fmt: skip
     return LoadResult(**{**defaults, **facts})

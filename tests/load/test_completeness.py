@@ -144,7 +144,7 @@ def report() -> dict[str, Any]:
     cpu = {"at_ns": noted_ns, "used_ns": [0, 2 * S, 2 * S + S // 20], "delayed_ns": [0, S, S]}
     return {
         "cpu": cpu, "began_ns": BEGIN_NS, "unsent": 0,
-        "looks": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
+        "wakeups": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
         "capped": 0, "resent": 0, "stopped": "",
         "clock_step_ms": 0.0, "real_time": True, "first_errors": [], "packed": {},
     }  # fmt: skip

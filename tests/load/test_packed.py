@@ -186,10 +186,10 @@ def test_the_same_answer_packed_otherwise_is_the_same_for_a_duel() -> None:
         scene: Any = SimpleNamespace(
             workload=Workload(request=request, arrivals=Burst(size=1)), send=sent
         )
-        look = RightAnswer(variant="new", target=url).look(scene)
-        look.before()
+        sensor = RightAnswer(variant="new", target=url).sensor(scene)
+        sensor.before()
         load: Any = SimpleNamespace(workload=scene.workload, result=nothing)
-        return look.observe(load).columns
+        return sensor.observe(load).columns
 
     nothing = SimpleNamespace(places=[], discard=lambda: None)
 
@@ -210,9 +210,9 @@ def test_a_body_that_cannot_be_unpacked_is_not_the_expected_one_of_a_variant() -
     arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
     scene: Any = SimpleNamespace(workload=Workload(request=request, arrivals=arrivals))
     with beside(Hostile([Script((Part(answer),))])) as url:
-        look = RightAnswer(variant="a", target=url).look(scene)
+        sensor = RightAnswer(variant="a", target=url).sensor(scene)
         with pytest.raises(WrongAnswer, match=r"the body of GET / is not read: .*sdch"):
-            look.before()
+            sensor.before()
 
 
 def test_a_bomb_is_not_unpacked_further_than_may_be_held() -> None:

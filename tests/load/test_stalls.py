@@ -18,9 +18,9 @@ from perflab.instruments import Load
 from perflab.instruments.requests import Requests
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.trend import CLIENT_TIME
-from perflab.load.records.looks import Looks
 from perflab.load.records.loop_probe import TICK_MS, TICK_NS, LoopProbe
 from perflab.load.records.result import LoadResult
+from perflab.load.records.wakeups import Wakeups
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings.responses import CLIENT_LATE, client_column
 from perflab.statistics.quantiles import OF_TRIALS, percentiles_of
@@ -78,13 +78,13 @@ class Client:
         started_ns = self.awake_ns(planned_ns)
         return planned_ns, started_ns, self.awake_ns(started_ns + service_ns)
 
-    def looks(self) -> Looks:
-        """Return the looks of a probe that is woken 0.05 ms late, or at the end of a stall."""
+    def wakeups(self) -> Wakeups:
+        """Return the wakeups of a probe that is woken 0.05 ms late, or at the end of a stall."""
         probe = LoopProbe(BEGIN_NS)
         end_ns = BEGIN_NS + round(self.seconds * S)
         while probe.due_ns < end_ns:
             probe.look(self.awake_ns(probe.due_ns - BEGIN_NS) + BEGIN_NS + MS // 20)
-        return Looks.of(probe.report())
+        return Wakeups.of(probe.report())
 
     def result(self, folder: Path) -> LoadResult:
         """Write and return the load as a worker records it."""
@@ -97,7 +97,7 @@ class Client:
 
         done_s = (instants[:, 2] - BEGIN_NS) / S
         return load_result(
-            folder, done_s, change=as_sent, looks=[self.looks()], cpu_ns=S // 10, lasted_s=1e6
+            folder, done_s, change=as_sent, wakeups=[self.wakeups()], cpu_ns=S // 10, lasted_s=1e6
         )
 
     def printed(self) -> dict[str, float]:
@@ -122,14 +122,14 @@ def codes(judgement: SelfCheck) -> set[str]:
     return {reason.code for reason in judgement.reasons}
 
 
-def looked(*woken_ms: float, began_ns: int = 0) -> Looks:
+def looked(*woken_ms: float, began_ns: int = 0) -> Wakeups:
     probe = LoopProbe(began_ns)
     for at_ms in woken_ms:
         probe.look(began_ns + round(at_ms * MS))
-    return Looks.of(probe.report())
+    return Wakeups.of(probe.report())
 
 
-# The looks of the probe.
+# The wakeups of the probe.
 
 
 def test_every_tick_that_a_stall_swallowed_counts_with_its_own_lateness() -> None:
@@ -142,16 +142,16 @@ def test_a_stall_at_the_very_end_is_noted_although_nobody_is_woken_for_it() -> N
     probe = LoopProbe(0)
     probe.look(5 * MS)
     probe.end(9 * MS)
-    assert len(Looks.of(probe.report()).late_ms) == 1
+    assert len(Wakeups.of(probe.report()).late_ms) == 1
     probe.end(110 * MS)
-    assert Looks.of(probe.report()).stalls.tolist() == [[5 * MS, 110 * MS]]
+    assert Wakeups.of(probe.report()).stalls.tolist() == [[5 * MS, 110 * MS]]
 
 
 def test_a_stall_is_as_long_as_it_can_have_been_and_overlaps_no_other() -> None:
-    looks = looked(5, 31, 36, 62)
-    assert looks.stalls.tolist() == [[5 * MS, 31 * MS], [36 * MS, 62 * MS]]
+    wakeups = looked(5, 31, 36, 62)
+    assert wakeups.stalls.tolist() == [[5 * MS, 31 * MS], [36 * MS, 62 * MS]]
     since, until = np.array([0, 10, 32, 20, 70]) * MS, np.array([100, 20, 35, 50, 90]) * MS
-    assert looks.stood_still_ns(since, until).tolist() == [52 * MS, 10 * MS, 0, 25 * MS, 0]
+    assert wakeups.stood_still_ns(since, until).tolist() == [52 * MS, 10 * MS, 0, 25 * MS, 0]
     assert not len(looked(5 + 0.99 * TICK_MS, 14, 19).stalls), "shorter than a tick"
 
 
@@ -259,10 +259,10 @@ def test_a_late_client_keeps_throughput_back_only_of_users_who_wait_for_answers(
 def test_listeners_of_streams_who_stood_still_are_refused(tmp_path: Path) -> None:
     seconds = np.linspace(1, 9, 2000)
 
-    def streamed(name: str, looks: Looks) -> SelfCheck:
+    def streamed(name: str, wakeups: Wakeups) -> SelfCheck:
         result = load_result(
             tmp_path / name, np.linspace(0.5, 9, 100), seconds, latency_s=0.02, cpu_ns=S // 10,
-            looks=[looks],
+            wakeups=[wakeups],
         )  # fmt: skip
         return check(result, scripted())
 

@@ -173,7 +173,7 @@ def check(result: LoadResult, peers: Sequence[Peer]) -> None:
     }
     assert ends == {peer.name: [peer.outcome] if peer.outcome else [] for peer in peers}
     # The loop's last look is at the end of the load.
-    took_s = np.ptp(result.looks[0].woken_ns) / 1e9
+    took_s = np.ptp(result.wakeups[0].woken_ns) / 1e9
     assert took_s < STAY_S[any(peer.floods for peer in peers)] + TIMEOUT_S + OVERTIME_S
 
 

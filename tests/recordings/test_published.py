@@ -10,7 +10,7 @@ import pytest
 
 from perflab.errors import RecordingError
 from perflab.recordings import claims, published, published_value
-from perflab.recordings.published_results import COLUMNS
+from perflab.recordings.published_results import NUMBER_COLUMNS
 from perflab.systems import experiment
 from perflab.systems.chat.rungs import RUNGS
 
@@ -21,7 +21,7 @@ QUALIFIERS = {"", "~", ">", "<", ">="}
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_table_is_tidy(study) -> None:
     table = published(study)
-    assert tuple(table.columns) == COLUMNS
+    assert tuple(table.columns) == NUMBER_COLUMNS
     assert (table["study"] == study).all()
     assert np.isfinite(table["value"].astype(float)).all()
     assert set(table["qualifier"]) <= QUALIFIERS

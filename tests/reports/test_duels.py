@@ -17,7 +17,7 @@ from perflab.analysis import noise
 from perflab.analysis.between_runs import _row, judged_table
 from perflab.analysis.decision import decide
 from perflab.analysis.doubts.answer_classes import Answers, class_of
-from perflab.analysis.doubts.unseen_answers import CHECK, COLUMNS, LOAD, TABLE, answer_rows
+from perflab.analysis.doubts.unseen_answers import CHECK, CLASS_COLUMNS, LOAD, TABLE, answer_rows
 from perflab.analysis.effect_words import effect_text
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
@@ -31,14 +31,10 @@ from perflab.figures.plots.effects import effect_row
 from perflab.recordings import Contrast, Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named, resolution_column
 from perflab.reports import section
-from perflab.reports.duels import (
-    answer,
-    beside_the_answer,
-    notes,
-    other_answers,
-    pairs_of,
-    variant_sentences,
-)
+from perflab.reports.duel_answer import answer
+from perflab.reports.duel_notes import notes
+from perflab.reports.duel_pairs import pairs_of
+from perflab.reports.duels import beside_the_answer, other_answers, variant_sentences
 from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_table, page_text
@@ -387,7 +383,7 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
         loaded = [Answers(error, bad, '{"error": "busy"}'), Answers(right, 100 - bad)]
         rows = [answer_rows(CHECK, {"": [Answers(right, 20)]}), answer_rows(LOAD, {"": loaded})]
         tables.append(pd.concat(rows).assign(trial_id=row.trial_id, treatment=row.treatment))
-    record = duel_of_two.record.model_copy(update={"tables": {TABLE: dict(COLUMNS)}})
+    record = duel_of_two.record.model_copy(update={"tables": {TABLE: dict(CLASS_COLUMNS)}})
     run = Run(duel_of_two.path)
     monkeypatch.setattr(run, "record", record)
     real = Run.table

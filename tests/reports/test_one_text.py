@@ -12,10 +12,12 @@ from perflab.analysis.findings import sentence
 from perflab.figures.origin import in_words, typical_rows
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effects import effect_table
-from perflab.figures.plots.time_breakdown import OF_WHOLE, WHOLE, time_breakdown_table
+from perflab.figures.plots.time_breakdown import OF_WHOLE, WHOLE_RESPONSE, time_breakdown_table
 from perflab.paths import project_root
 from perflab.recordings import Run, reference_runs
-from perflab.reports.duels import are_variants, pairs_of, result_table
+from perflab.reports.duel_pairs import pairs_of
+from perflab.reports.duel_table import result_table
+from perflab.reports.duels import are_variants
 from perflab.reports.findings import claim_answers, readable_findings, readable_summary
 from perflab.reports.rules import findings_of
 from perflab.reports.section import page_text
@@ -55,9 +57,13 @@ def check_effects(run: Run) -> None:
 def check_times(run: Run) -> None:
     """The mean response time of a treatment is that of the summary."""
     table = time_breakdown_table(run)
-    whole = table[table["part"] == WHOLE].set_index("treatment")
+    whole = table[table["part"] == WHOLE_RESPONSE].set_index("treatment")
     assert len(whole)
-    parts = table[~table["part"].isin([WHOLE, "published"])].groupby("treatment")["mean_ms"].sum()
+    parts = (
+        table[~table["part"].isin([WHOLE_RESPONSE, "published"])]
+        .groupby("treatment")["mean_ms"]
+        .sum()
+    )
     summary = readable_summary(run).set_index("treatment")["mean ms"]
     labels = {item.name: item.label or item.name for item in run.record.treatments}
     for name, row in whole.rename(columns={ours: own for own, ours in OF_WHOLE.items()}).iterrows():

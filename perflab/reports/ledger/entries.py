@@ -46,6 +46,13 @@ SAME = "same as another row"
 NO_ANSWER = "no answer"
 NOT_TESTABLE = AgainstStudy.NOT_TESTABLE.value
 LEDGER_FILE = "ledger.csv"
+REFERENCE_COLUMNS = (
+    "study", "row", "backend", "run", "judged", "outcome", "measured", "n", "why", "command",
+)  # fmt: skip
+# Between the items of a cell.
+NEXT = " | "
+Key = TypeVar("Key")
+Named = TypeVar("Named")
 
 
 @dataclass(frozen=True)
@@ -80,13 +87,6 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
     RecordingError where there is no such study, or a table of published rows is not well formed.
     """
     return _ledger(study, judged_runs(backend), _shipped(backend))
-
-
-REFERENCE_COLUMNS = (
-    "study", "row", "backend", "run", "judged", "outcome", "measured", "n", "why", "command",
-)  # fmt: skip
-# Between the items of a cell.
-NEXT = " | "
 
 
 def reference_table() -> pd.DataFrame:
@@ -315,10 +315,6 @@ def _answered(
             return Entry(row, str(row.answer), _named("reason", row.reason, whys, row.reason))
         case Answered.NONE:
             raise RecordingError("it has no answer")
-
-
-Key = TypeVar("Key")
-Named = TypeVar("Named")
 
 
 def _named(kind: str, key: Key, known: Mapping[Key, Named], name: str) -> Named:

@@ -13,6 +13,7 @@ from perflab.trials.plan import RunPlan
 
 # Rows of these kinds are sizes: only the same estimand at the same load judges them.
 SIZES = ("result", "effect", "derived", "figure", "target")
+_experiment = cache(systems.experiment)
 
 
 def rows(study: str = "") -> list[Row]:
@@ -63,9 +64,6 @@ def mismatch(row: Row, contrast: Contrast) -> str:
 def plan_of(row: Row) -> RunPlan:
     """Return the plan of the experiment that answers a row, with the row's parameters."""
     return _plan(row.experiment, row.parameters)
-
-
-_experiment = cache(systems.experiment)
 
 
 @cache

@@ -36,6 +36,10 @@ MOST_COMMANDS = 3
 OTHER_OUTCOMES = (
     SHOWN, CHECKED, SAME, TAKEN_OVER, str(Answered.NOT_COMPARABLE), NO_ANSWER,
 )  # fmt: skip
+LEDGER_COLUMNS = (
+    "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
+    "command", "note",
+)  # fmt: skip
 
 
 def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
@@ -54,12 +58,6 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     ]
 
 
-COLUMNS = (
-    "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
-    "command", "note",
-)  # fmt: skip
-
-
 def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
     """Return one row of text per published row."""
     records = [
@@ -71,7 +69,7 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
         )
         for entry in entries
     ]  # fmt: skip
-    return pd.DataFrame(records, columns=list(COLUMNS))
+    return pd.DataFrame(records, columns=list(LEDGER_COLUMNS))
 
 
 def count_table(entries: Sequence[Entry]) -> pd.DataFrame:

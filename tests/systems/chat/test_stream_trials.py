@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from perflab.instruments import Observation
-from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import RECEIVED, SENT, WIRE
+from perflab.load.records.wakeups import Wakeups
 from perflab.statistics.quantiles import hidden_share
 from perflab.systems.chat import streams
 from perflab.systems.chat.streams import observed
@@ -47,8 +47,8 @@ def test_rates_percentiles_and_costs_are_those_of_the_load() -> None:
 
 def test_latencies_that_may_be_the_clients_own_are_marked() -> None:
     # Delays of the client of up to 0.6 ms are much to pings of 2 ms, and little to deliveries.
-    looks = Looks(np.arange(1, 1001) * 30_000_000 + HOUR_NS, np.linspace(0, 0.6, 1000))
-    observation = observed(crowd(), cpu(crowd()), SERVICES, counts_of(crowd()), [looks])
+    wakeups = Wakeups(np.arange(1, 1001) * 30_000_000 + HOUR_NS, np.linspace(0, 0.6, 1000))
+    observation = observed(crowd(), cpu(crowd()), SERVICES, counts_of(crowd()), [wakeups])
     row = observation.columns
     assert row["delivery_p50_ms"] == pytest.approx(10, abs=2.1)
     assert row["delivery_p50_client_ms"] == pytest.approx(0.4, abs=0.02)

@@ -16,7 +16,9 @@ from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
 from perflab.cli.duel_file import given
 from perflab.errors import ParameterError
 from perflab.load.workers.script_names import request_names
-from perflab.reports.duels import notes, pairs_of, result_table
+from perflab.reports.duel_notes import notes
+from perflab.reports.duel_pairs import pairs_of
+from perflab.reports.duel_table import result_table
 from tests.systems.custom.test_variants import checked, problems
 
 SERVICE = """

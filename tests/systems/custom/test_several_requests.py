@@ -13,7 +13,8 @@ from perflab.analysis.gates.first_line import fewest_blocks_of_pairs
 from perflab.analysis.gates.thresholds import thresholds_of
 from perflab.cli.duel_file import given
 from perflab.errors import ParameterError
-from perflab.reports.duels import pairs_of, result_table
+from perflab.reports.duel_pairs import pairs_of
+from perflab.reports.duel_table import result_table
 from tests.systems.custom.test_variants import checked, problems
 
 SERVICE = """

@@ -13,7 +13,9 @@ import pytest
 
 from perflab import api
 from perflab.analysis.evaluation import evaluate
-from perflab.reports.duels import beside_the_answer, notes, pairs_of
+from perflab.reports.duel_notes import notes
+from perflab.reports.duel_pairs import pairs_of
+from perflab.reports.duels import beside_the_answer
 
 # It works 5 ms for each request, in a child, as databases do.
 STORE = """

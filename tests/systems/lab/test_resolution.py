@@ -134,17 +134,17 @@ def state(pid: int) -> str:
 def test_the_client_is_stopped_repeatedly_and_left_running() -> None:
     with child(SLEEPS) as client:
         scene: Any = SimpleNamespace(client_pids=(client.pid,))
-        look = StalledClient(stall_ms=20, pause_ms=20).look(scene)
+        sensor = StalledClient(stall_ms=20, pause_ms=20).sensor(scene)
         load: Any = None
-        look.begin()
+        sensor.begin()
         states = []
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
             states.append(state(client.pid))
-            if look.observe(load).columns["planted_stalls"] >= 3:
+            if sensor.observe(load).columns["planted_stalls"] >= 3:
                 break
             time.sleep(0.002)
-        look.end()
+        sensor.end()
         assert "T" in states
         assert set(states) - {"T"}
         assert state(client.pid) != "T"

@@ -98,9 +98,9 @@ def test_a_missing_answer_leaves_a_row_without_numbers() -> None:
         deaf.bind(("127.0.0.1", 0))
         launch = SimpleNamespace(control_port=deaf.getsockname()[1])
         scene: Any = SimpleNamespace(instance=lambda _: SimpleNamespace(launch=launch))
-        look = RegistryCounts().look(scene)
-        look.after()
-    (row,) = look.left()[TABLE].to_dict("records")
+        sensor = RegistryCounts().sensor(scene)
+        sensor.after()
+    (row,) = sensor.left()[TABLE].to_dict("records")
     assert row["answered_ns"] == 0
     assert math.isnan(row["in_flight"])
     assert math.isnan(row["store_discarded"])

@@ -4,11 +4,11 @@ from typing import ClassVar
 
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.recordings import Reason
 
 
-class _Taken(Look["Taken"]):
+class _Taken(Sensor["Taken"]):
     def after(self) -> None:
         """Read the service's counts."""
         counts = self.scene.counts(self.settings.node)

@@ -30,7 +30,7 @@ def draw_taken(table: pd.DataFrame, page: Page) -> LabFigure:
         axes.plot(
             of_treatment["t_s"],
             of_treatment["total"],
-            color=page.looks[str(name)].color,
+            color=page.styles[str(name)].color,
             label=name,
         )
     axes.set_xlabel("time, s")

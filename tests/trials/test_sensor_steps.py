@@ -11,13 +11,13 @@ import pytest
 
 from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError
 from perflab.host.meters import Meter, ProcessTable, Reading
-from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
+from perflab.instruments import STANDARD, Instrument, Load, Observation, Scene, Sensor
 from perflab.recordings import Reason, Remark
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import Residents, bench, treatment
 
 NOTES: list[str] = []
-STEPS = ("look", "before", "begin", "meters", "end", "after", "observe")
+STEPS = ("sensor", "before", "begin", "meters", "end", "after", "observe")
 
 
 class Endless(BaseException):
@@ -39,8 +39,8 @@ class Noting(Instrument):
     raises: str = "own"
     column: str = ""
 
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        self.step("look")
+    def sensor(self, scene: Scene) -> Sensor:  # noqa: ARG002
+        self.step("sensor")
         return _Noting(self)
 
     def step(self, name: str) -> None:
@@ -49,7 +49,7 @@ class Noting(Instrument):
             raise RAISED[self.raises]
 
 
-class _Noting(Look):
+class _Noting(Sensor):
     def __init__(self, settings: Noting) -> None:
         self.settings, self.step = settings, settings.step
 
@@ -88,7 +88,7 @@ class _Noting(Look):
         )
 
 
-def looked(
+def sensed(
     folder: Path, *instruments: Instrument, residents: Residents | None = None, **load: Any
 ) -> TrialTables:
     NOTES.clear()
@@ -105,27 +105,28 @@ def begun_and_ended() -> tuple[list[str], list[str]]:
     return begun, ended[::-1]
 
 
-def test_every_look_takes_its_steps_around_the_load(tmp_path: Path) -> None:
-    trial = looked(tmp_path, Noting(name="one"), Noting(name="two"))
+def test_every_sensor_takes_its_steps_around_the_load(tmp_path: Path) -> None:
+    trial = sensed(tmp_path, Noting(name="one"), Noting(name="two"))
     assert NOTES == [
-        "look one", "look two", "before one", "before two", "begin one", "meters one", "begin two",
-        "meters two", "end two", "end one", "after one", "after two", "observe one", "observe two",
+        "sensor one", "sensor two", "before one", "before two", "begin one", "meters one",
+        "begin two", "meters two", "end two", "end one", "after one", "after two", "observe one",
+        "observe two",
     ]  # fmt: skip
     assert trial.row["state"] == "valid"
     assert (trial.row["one_requests"], trial.row["two_requests"]) == (500, 500)
     assert trial.others["noted"]["number"].tolist() == [2]
     texts = [item.text for item in trial.row["warnings"] if item.code == "noting.told"]
     assert texts == ["one was there", "two was there"]
-    refused = looked(tmp_path / "refused", Noting(name="strict"))
+    refused = sensed(tmp_path / "refused", Noting(name="strict"))
     assert refused.row["state"] == "invalid"
     assert [reason.code for reason in refused.row["reasons"]] == ["noting.refused"]
 
 
-def test_looks_that_began_end_when_the_load_fails_and_the_load_is_the_reason(
+def test_sensors_that_began_end_when_the_load_fails_and_the_load_is_the_reason(
     tmp_path: Path,
 ) -> None:
     fails = LoadError("a load worker died")
-    trial = looked(tmp_path, Noting(trouble="end", raises="lab"), fails=fails)
+    trial = sensed(tmp_path, Noting(trouble="end", raises="lab"), fails=fails)
     assert begun_and_ended() == (["one"], ["one"])
     assert [reason.text for reason in trial.row["reasons"]] == ["a load worker died"]
     assert trial.others["noted"]["number"].tolist() == [1], "what was there is kept"
@@ -136,21 +137,21 @@ def test_no_instrument_overwrites_a_column_of_another_or_of_the_lab(
     tmp_path: Path, column: str
 ) -> None:
     with pytest.raises(ExperimentError, match=f"measure {column}"):
-        looked(tmp_path, Noting(column=column))
+        sensed(tmp_path, Noting(column=column))
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_that_raises_fails_the_trial_and_is_named_with_its_line(
     tmp_path: Path, step: str
 ) -> None:
-    trial = looked(tmp_path, Noting(), Noting(name="two", trouble=step), Noting(name="three"))
+    trial = sensed(tmp_path, Noting(), Noting(name="two", trouble=step), Noting(name="three"))
     assert trial.row["state"] == "failed"
     assert trial.services_whole
     (reason,) = trial.row["reasons"]
     assert (reason.code, reason.side) == ("instrument.error", "unknown")
     beginning = f"instrument Noting ({__name__}) raised in {step}: ValueError: no such price ("
     assert reason.text.startswith(beginning)
-    assert "test_looks.py, line " in reason.text
+    assert "test_sensor_steps.py, line " in reason.text
     assert reason.text.endswith(": raise RAISED[self.raises])")
     begun, ended = begun_and_ended()
     assert ended == begun
@@ -159,7 +160,7 @@ def test_a_step_that_raises_fails_the_trial_and_is_named_with_its_line(
 
 def test_a_meter_that_raises_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no such"):
-        looked(tmp_path, Noting(trouble="read"))
+        sensed(tmp_path, Noting(trouble="read"))
 
 
 def test_a_service_that_died_meanwhile_is_the_first_reason(tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_a_service_that_died_meanwhile_is_the_first_reason(tmp_path: Path) -> No
             self.dies = ServiceFailed("echo", "died", "last words")
             return {}
 
-    trial = looked(tmp_path, Noting(trouble="observe"), residents=Dying())
+    trial = sensed(tmp_path, Noting(trouble="observe"), residents=Dying())
     assert [reason.code for reason in trial.row["reasons"]] == [
         "service.failed",
         "instrument.error",
@@ -176,9 +177,9 @@ def test_a_service_that_died_meanwhile_is_the_first_reason(tmp_path: Path) -> No
     assert not trial.services_whole
 
 
-@pytest.mark.parametrize("step", ["look", "begin", "observe"])
+@pytest.mark.parametrize("step", ["sensor", "begin", "observe"])
 def test_no_instrument_holds_back_the_end_of_the_run(tmp_path: Path, step: str) -> None:
     with pytest.raises(Endless):
-        looked(tmp_path, Noting(), Noting(name="two", trouble=step, raises="end"))
+        sensed(tmp_path, Noting(), Noting(name="two", trouble=step, raises="end"))
     begun, ended = begun_and_ended()
     assert ended == begun
