@@ -188,7 +188,7 @@ def page(sets: int, seed: int = SEED) -> str:
         client_times=client_table(np.random.default_rng(seed), sets // 2),
         once=f"{once:.0%}",
         ever=f"{ever:.0%}",
-        looks=f"{FIRST_LOOK} to {LAST_LOOK}",
+        wakeups=f"{FIRST_LOOK} to {LAST_LOOK}",
     )
 
 

@@ -21,6 +21,23 @@ from pydantic.fields import FieldInfo
 
 from perflab.errors import ParameterError
 
+# Elements that need no quotes between commas.
+PLAIN = re.compile(r"[\w.+-]+")
+NOTHING = ("", "none", "null")
+# The beginning of a type of error of pydantic, and the kind that was wanted.
+KINDS = {
+    "int": "a whole number", "float": "a number", "string": "text", "bool": "true or false",
+    "tuple": "a list",
+}  # fmt: skip
+OF_KIND = ("_type", "_parsing", "_from_float", "_parsing_size")
+# What other types of errors ask for.
+WANTED = {
+    "greater_than": "must be above {gt}", "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be below {lt}", "less_than_equal": "must be {le} or less",
+    "literal_error": "must be {expected}", "enum": "must be {expected}",
+    "finite_number": "must be a finite number",
+}  # fmt: skip
+
 
 class FrozenModel(BaseModel):
     """A frozen model that refuses unknown names."""
@@ -79,11 +96,6 @@ def unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 class Whole:
     """Marks a list whose elements may hold commas: plain text for it is one element."""
-
-
-# Elements that need no quotes between commas.
-PLAIN = re.compile(r"[\w.+-]+")
-NOTHING = ("", "none", "null")
 
 
 def from_text(annotation: Any, text: str, whole: bool = False) -> Any:
@@ -242,21 +254,6 @@ def sentences(
         for field, items in by_field.items()
         for sentence in _sentence(items, flag(field)).split("\n")
     ]
-
-
-# The beginning of a type of error of pydantic, and the kind that was wanted.
-KINDS = {
-    "int": "a whole number", "float": "a number", "string": "text", "bool": "true or false",
-    "tuple": "a list",
-}  # fmt: skip
-OF_KIND = ("_type", "_parsing", "_from_float", "_parsing_size")
-# What other types of errors ask for.
-WANTED = {
-    "greater_than": "must be above {gt}", "greater_than_equal": "must be {ge} or more",
-    "less_than": "must be below {lt}", "less_than_equal": "must be {le} or less",
-    "literal_error": "must be {expected}", "enum": "must be {expected}",
-    "finite_number": "must be a finite number",
-}  # fmt: skip
 
 
 def message_of(problem: Any) -> str:

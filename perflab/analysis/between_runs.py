@@ -59,13 +59,17 @@ DIFFERS = f"{NOT_DECIDED}: differs"
 AT_DIFFERENT_TIMES = "measured at different times"
 TIMES_UNKNOWN = "the times of these loads are not known: a drift of the machine counts as change"
 EMPTY = pd.Series(dtype=float)
-COLUMNS = [
+CHANGE_COLUMNS = [
     "treatment", "response", "scale", "unit", "effect", "low", "high", "runs_a", "runs_b",
     "trials_a", "trials_b", "p_adjusted", "worse_by", "verdict",
 ]  # fmt: skip
 # Probes before the load: what a service does to the machine is no drift of the machine.
 DRIFTS = {"cpu_probe_before_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
 MAX_DRIFT = 1.1
+NOTES = (
+    "nothing pairs these loads: a drift between those of A and those of B counts as change",
+    "whether services were started afresh between loads, and on which machine, is unknown",
+)
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
     imported = is_imported(a[0].record)
     enough = min(len(a), len(b)) >= ENOUGH_RUNS and not imported
     if reasons := obstacles(a, b):
-        return RunComparison(reasons, (), enough, pd.DataFrame(columns=COLUMNS))
+        return RunComparison(reasons, (), enough, pd.DataFrame(columns=CHANGE_COLUMNS))
     rows = []
     for response in _compared([*a, *b]):
         trials = [[run.compared_trials(response.name) for run in side] for side in (a, b)]
@@ -149,7 +153,7 @@ def judged_table(
     most. Fewer than three trials on a side decide nothing. What a row has as verdict already is
     added to it, or stands alone where it says why nothing was compared.
     """
-    table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
+    table = pd.DataFrame([row for row in rows if row is not None], columns=CHANGE_COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
     no_effect = (table["scale"] == "ratio").astype(float)
     certain = (table["low"] > no_effect) | (table["high"] < no_effect)
@@ -184,7 +188,7 @@ def _row(
         what, nothing = (name, response.name, "ratio", response.unit), [math.nan] * 3
         verdict = f"{NOT_COMPARED}: {unknown}{_failed(first, second)}"
         values = (*what, *nothing, *counts, math.nan, math.nan, verdict)
-        return dict(zip(COLUMNS, values, strict=True))
+        return dict(zip(CHANGE_COLUMNS, values, strict=True))
     if unknown or not any(of_run[[1, 3]].any() for of_run in (*a, *b)):
         return None
     is_ratio = all((of_run > 0).all() for of_run in (*a, *b))
@@ -199,7 +203,7 @@ def _row(
     what = (name, response.name, "ratio" if is_ratio else "difference", unit)
     failed = _failed(first, second)
     values = (*what, effect, low, high, *counts, p, worse_by, failed)
-    return dict(zip(COLUMNS, values, strict=True))
+    return dict(zip(CHANGE_COLUMNS, values, strict=True))
 
 
 def _unknown(first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame], response: str) -> str:
@@ -394,12 +398,6 @@ def _difference(first: Any, second: Any) -> str:
     return f"{first} and {second}"
 
 
-NOTES = (
-    "nothing pairs these loads: a drift between those of A and those of B counts as change",
-    "whether services were started afresh between loads, and on which machine, is unknown",
-)
-
-
 def against_first(run: Run) -> pd.DataFrame:
     """Return every other treatment of an imported run against the first.
 
@@ -412,7 +410,7 @@ def against_first(run: Run) -> pd.DataFrame:
         a, b = ([_of_treatment(trials, name)] for name in (first, other))
         rows = [_row(f"{other} / {first}", response, a, b) for response in responses]
         tables.append(judged_table(rows, _sides_differ))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=CHANGE_COLUMNS)
 
 
 def _sides_differ(row: dict[Any, Any]) -> str:

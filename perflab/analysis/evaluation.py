@@ -37,6 +37,8 @@ from perflab.statistics.shares import difference_of_shares
 
 # The end of a claim on one of several percentiles: ``(p90)``, ``(p99 of what is sent late)``.
 PERCENTILE = re.compile(r" \((p\d+)\b( of [^();]*)?[^()]*\)$")
+# The verdict on an effect before the run's other claims are known.
+NOT_YET = Verdict(Compared.NOT_DECIDED, "")
 
 
 def without_percentile(claim: str) -> str:
@@ -83,10 +85,6 @@ class Finding:
     refused: Refused | None = None
     way_out: str = ""
     growth: str = ""
-
-
-# The verdict on an effect before the run's other claims are known.
-NOT_YET = Verdict(Compared.NOT_DECIDED, "")
 
 
 def evaluate(run: Run) -> list[Finding]:

@@ -22,7 +22,7 @@ from perflab.recordings import Run, RunRecord
 from perflab.recordings.responses import OF_ALL
 from perflab.statistics.in_words import as_share, counted, number
 
-COLUMNS = ["what", "value", "flag"]
+NOISE_COLUMNS = ["what", "value", "flag"]
 CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
 # Settings of a machine: name, good values, and what another one does. An unknown one is no fault.
 SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {
@@ -50,6 +50,8 @@ SPEED, RESPONSE = "cpu_probe_before_ms", "mean_ms"
 # 100 ticks of 10 ms, enough to measure a share of a few percent.
 SMALLEST_MEASURED_NS = 1e9
 UNKNOWN = "this machine does not report it"
+# A run is a snapshot, so its samples are read once.
+_SHARES: WeakKeyDictionary[Run, tuple[RunRecord, float]] = WeakKeyDictionary()
 
 
 class Fact(NamedTuple):
@@ -75,7 +77,7 @@ def noise_report(run: Run) -> pd.DataFrame:
 
     Columns: what, value (text with its unit), flag (empty if there is nothing to say).
     """
-    return pd.DataFrame([fact[: len(COLUMNS)] for fact in _facts(run)], columns=COLUMNS)
+    return pd.DataFrame([fact[: len(NOISE_COLUMNS)] for fact in _facts(run)], columns=NOISE_COLUMNS)
 
 
 def noise_flags(run: Run) -> tuple[str, ...]:
@@ -254,10 +256,6 @@ def doubt(run: Run) -> str:
             "fresh_blocks=1"
         )
     return "; ".join(doubts)
-
-
-# A run is a snapshot, so its samples are read once.
-_SHARES: WeakKeyDictionary[Run, tuple[RunRecord, float]] = WeakKeyDictionary()
 
 
 def share_of_others(run: Run) -> float:

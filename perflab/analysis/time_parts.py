@@ -30,8 +30,8 @@ from perflab.recordings.columns import PHASE_COLUMN
 from perflab.statistics.in_words import as_share, counted, number, signed
 from perflab.statistics.quantiles import t_interval
 
-WHOLE = "app"
-COLUMNS = ["treatment", "part", "mean_ms", "share", "trials", "requests"]
+APP = "app"
+PART_COLUMNS = ["treatment", "part", "mean_ms", "share", "trials", "requests"]
 CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
 # Quantiles of a trial's response times between which a request belongs to a band.
 BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
@@ -46,6 +46,10 @@ SPELT_OUT = {
     "queue and other": "accept queue, network, server",
     "unaccounted app": "rest of the application",
 }
+# The bands of `decompose` by their names for a load.
+REQUEST_BANDS = {"all": "all", "around the median": "median", "slowest 5%": "tail"}
+INSTANTS = ("planned_ns", "started_ns", "sent_ns", "done_ns")
+CODED = ("stage", "error")
 
 
 def part_words(part: str) -> str:
@@ -81,7 +85,7 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
             }
             for part in parts.columns
         ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=PART_COLUMNS)
 
 
 def _ends(of_trials: pd.Series[float]) -> dict[str, float]:
@@ -164,7 +168,7 @@ def split(requests: pd.DataFrame) -> pd.DataFrame:
         for name in requests.columns
         if (match := PHASE_COLUMN.fullmatch(name)) and requests[name].notna().any()
     }
-    app = reported.pop(WHOLE, None)
+    app = reported.pop(APP, None)
     phases = pd.DataFrame(reported, index=requests.index).fillna(0.0)
     inside = phases.sum(axis=1)
     # If a request did not report the whole, only its phases are known to be inside.
@@ -192,12 +196,6 @@ def largest_phase(table: pd.DataFrame, treatment: str, label: str) -> str:
         f"average ({as_share(top['share'])}; {counted(int(top['trials']), 'trial')}, "
         f"{counted(int(top['requests']), 'request')})."
     )
-
-
-# The bands of `decompose` by their names for a load.
-REQUEST_BANDS = {"all": "all", "around the median": "median", "slowest 5%": "tail"}
-INSTANTS = ("planned_ns", "started_ns", "sent_ns", "done_ns")
-CODED = ("stage", "error")
 
 
 def parts_of_load(path: Path) -> pd.DataFrame:

@@ -27,7 +27,7 @@ STATES = {
     CONNECTION: ("started_ns", "sent_ns"),
     CLIENT: ("planned_ns", "started_ns"),
 }
-COLUMNS = ["treatment", "state", "t_s", "median", "low", "high", "trials"]
+ELSEWHERE_COLUMNS = ["treatment", "state", "t_s", "median", "low", "high", "trials"]
 WINDOWS = 60
 # Rounding leaves 1e-15 users, or -0.0, where there are none.
 DIGITS = 6
@@ -61,7 +61,7 @@ def in_flight(run: Run) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
     for treatment, trials in run.valid_trials().groupby("treatment", sort=False):
         rows += _of_treatment(run, str(treatment), trials[trials["end_ns"] > trials["begin_ns"]])
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=ELSEWHERE_COLUMNS)
 
 
 def fixed_users(record: RunRecord, treatment: str) -> float:

@@ -31,15 +31,15 @@ SCREEN_DPI = 160
 LAYOUT_DPI = 100
 # The width of the numbers and the label at the side of a panel.
 BESIDE_IN = 0.2
+# Text, size in points, colour and weight.
+Line = tuple[str, float, str, str]
+SIZE_PT, LINE_IN = 9.0, 0.15
+EMPTY_WIDTH_IN, LEAST_IN, AROUND_IN = 5.5, 1.0, 0.1
 
 
 def room_in(inches: float, across: int) -> float:
     """Return a length, at most that for which one of so many panels side by side has room."""
     return min(inches, TEXT_IN / across - BESIDE_IN)
-
-
-# Text, size in points, colour and weight.
-Line = tuple[str, float, str, str]
 
 
 class LabFigure(Figure):
@@ -160,10 +160,6 @@ def finish(figure: LabFigure) -> LabFigure:
             engine.execute(figure)
     figure.set_layout_engine("none")
     return figure
-
-
-SIZE_PT, LINE_IN = 9.0, 0.15
-EMPTY_WIDTH_IN, LEAST_IN, AROUND_IN = 5.5, 1.0, 0.1
 
 
 def empty_figure(page: Page, title: str, words: str = "") -> LabFigure:

@@ -42,6 +42,13 @@ NO_TABLE = hashlib.sha256(b"").hexdigest()
 KEYWORD = b"perflab digest\0"
 IEND = b"\0\0\0\0IEND\xaeB`\x82"
 _TEXT = re.compile(rb"figure=([0-9a-f]{64}) table=([0-9a-f]{64})")
+_COMMENT = (b"<!-- perflab digest ", b" -->\n")
+_STAMP_ENDS = {"svg": _COMMENT, "html": _COMMENT, "pdf": (b"%perflab digest ", b"\n")}
+DOTS_PER_INCH, COLORS = 200, 256
+ELSEWHERE = "point PERFLAB_FIGURES at another folder"
+FORMATS = ("svg", "png")
+DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
+PDF_ORIGIN = b"%perflab origin "
 
 
 @dataclass(frozen=True)
@@ -91,20 +98,9 @@ def unstamped(content: bytes, suffix: str) -> bytes:
     return content if place < 0 else content[:place]
 
 
-_COMMENT = (b"<!-- perflab digest ", b" -->\n")
-_STAMP_ENDS = {"svg": _COMMENT, "html": _COMMENT, "pdf": (b"%perflab digest ", b"\n")}
-
-
 def _chunk(text: bytes) -> bytes:
     body = b"tEXt" + KEYWORD + text
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-
-
-DOTS_PER_INCH, COLORS = 200, 256
-ELSEWHERE = "point PERFLAB_FIGURES at another folder"
-FORMATS = ("svg", "png")
-DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
-PDF_ORIGIN = b"%perflab origin "
 
 
 class ProvenanceError(PerflabError):

@@ -13,11 +13,15 @@ import pandas as pd
 
 from perflab.analysis.noise import doubt
 from perflab.analysis.typical_values import typical_value
-from perflab.figures.theme import Look, looks_of
+from perflab.figures.theme import Style, styles_of
 from perflab.recordings import Run
 from perflab.recordings.sharing import shared_parameters, without_paths
 from perflab.statistics.in_words import number
 from perflab.statistics.quantiles import Estimate
+
+# Below 6 trials a median has no 95% interval, but the geometric mean has a t interval.
+MEDIAN, GEOMETRIC_MEAN = "median", "geometric mean"
+TYPICAL = (MEDIAN, GEOMETRIC_MEAN)
 
 
 def footer(run: Run) -> str:
@@ -60,7 +64,7 @@ class Page:
     """All that a drawing may know of a run beside its table: the record, and counts of trials.
 
     ``question`` is the run's. ``title`` and ``origin`` go into the files' metadata, and ``footer``
-    is the small print. ``looks`` are the treatments' colours, markers and labels;
+    is the small print. ``styles`` are the treatments' colours, markers and labels;
     compared treatments are side by side. ``pairs`` are the treatments that claims compare.
     ``nothing`` is a sentence that says why there is nothing to draw.
     """
@@ -69,7 +73,7 @@ class Page:
     title: str
     footer: str
     origin: Mapping[str, Any]
-    looks: Mapping[str, Look]
+    styles: Mapping[str, Style]
     pairs: tuple[tuple[str, str], ...]
     nothing: str
 
@@ -81,7 +85,7 @@ def page_of(run: Run) -> Page:
         title=run.record.title,
         footer=footer(run),
         origin=origin_of(run),
-        looks=looks_of(run.record),
+        styles=styles_of(run.record),
         pairs=tuple(run.record.compared_pairs()),
         nothing=without_paths(run.record, _why_nothing(run)),
     )
@@ -101,11 +105,6 @@ def _why_nothing(run: Run) -> str:
     if run.missing:
         return f"This recording lacks the rows of {' and '.join(run.missing)}."
     return "The valid trials of the run hold nothing that this figure shows."
-
-
-# Below 6 trials a median has no 95% interval, but the geometric mean has a t interval.
-MEDIAN, GEOMETRIC_MEAN = "median", "geometric mean"
-TYPICAL = (MEDIAN, GEOMETRIC_MEAN)
 
 
 def typical_rows(run: Run, response: str) -> pd.DataFrame:

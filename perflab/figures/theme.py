@@ -28,13 +28,15 @@ PALETTE = (
     "#0072B2", "#D55E00", "#CC79A7", "#3B3B3B", "#00805D", "#C98500", "#6B4E1E", "#3A93C9",
 )  # fmt: skip
 # A published value is a diamond of this colour, and no treatment is.
-PUBLISHED = "#882255"
+PUBLISHED_COLOR = "#882255"
 
 
 # Shipped with matplotlib: the same letters, and the same bytes, on every machine. The others have
 # the letters that it lacks, where one is installed.
 FONT = "DejaVu Sans"
 OTHER_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Emoji", "Symbola")
+SNAPPED = 1.06
+MARKERS = ("o", "s", "^", "v", "P", "X", "h", "p")
 
 
 @cache
@@ -103,9 +105,6 @@ def applied(**extra: Any) -> Iterator[None]:
         yield
 
 
-SNAPPED = 1.06
-
-
 @lru_cache(maxsize=20_000)
 def text_width_in(text: str, size_pt: float, weight: str = "normal") -> float:
     """Return the largest width of one line of ``text`` in the style's font, in inches.
@@ -157,11 +156,8 @@ def tick_label(text: str, width_in: float = 1.9, size_pt: float = 8, lines: int 
     return "\n".join(broken)
 
 
-MARKERS = ("o", "s", "^", "v", "P", "X", "h", "p")
-
-
 @dataclass(frozen=True)
-class Look:
+class Style:
     """The colour, marker and label of a treatment in every figure of a run."""
 
     color: str
@@ -184,16 +180,16 @@ def luminance(color: str) -> float:
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
-def looks_of(record: RunRecord) -> dict[str, Look]:
+def styles_of(record: RunRecord) -> dict[str, Style]:
     """Return each treatment's look, compared treatments side by side.
 
     Colour and marker depend only on the treatment's place in the record.
     """
-    looks = {
-        treatment.name: Look(*appearance(place), label=visible(treatment.label or treatment.name))
+    styles = {
+        treatment.name: Style(*appearance(place), label=visible(treatment.label or treatment.name))
         for place, treatment in enumerate(record.treatments)
     }
-    return {name: looks[name] for name in side_by_side(record)}
+    return {name: styles[name] for name in side_by_side(record)}
 
 
 def in_order(table: pd.DataFrame, treatments: Iterable[str]) -> pd.DataFrame:

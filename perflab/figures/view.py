@@ -28,6 +28,13 @@ from perflab.recordings.reference import TABLES_OF_VIEWS
 
 # Beyond this, floats skip whole numbers.
 EXACT = 2.0**53
+ARROWS = {"x": ("<", ">"), "y": ("v", "^")}
+ARROW_PT = 3.5
+ARROW = "An arrow ends an interval that leaves the picture."
+# Columns: treatment, value (NaN if none was published), load (SAME_LOAD or OTHER_LOAD).
+Published = Callable[[Run, str], pd.DataFrame]
+PUBLISHED = "published"
+SAME_LOAD, OTHER_LOAD = "published load", "other load"
 
 
 def to_csv(table: pd.DataFrame) -> str:
@@ -139,11 +146,6 @@ def draw_view(view: View, run: Run) -> LabFigure:
     return draw_table(view, table, page_of(run))
 
 
-ARROWS = {"x": ("<", ">"), "y": ("v", "^")}
-ARROW_PT = 3.5
-ARROW = "An arrow ends an interval that leaves the picture."
-
-
 def reach(values: Iterable[float], factor: float) -> tuple[float, float]:
     """Return the range in which intervals are shown: ``factor`` times beyond the values."""
     inside = [value for value in values if math.isfinite(value)]
@@ -177,12 +179,6 @@ def draw_interval(
     for end, end_of_interval, marker in zip(ends, interval, ARROWS[along], strict=True):
         if end != end_of_interval:
             plot([end], ls="", marker=marker, ms=arrow_pt, clip_on=False, gid="arrow", **arrow)
-
-
-# Columns: treatment, value (NaN if none was published), load (SAME_LOAD or OTHER_LOAD).
-Published = Callable[[Run, str], pd.DataFrame]
-PUBLISHED = "published"
-SAME_LOAD, OTHER_LOAD = "published load", "other load"
 
 
 def nothing_published(_run: Run, _response: str) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from perflab.host.memory import held_bytes
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 GROUPS = Path("/sys/fs/cgroup")
+INTERVAL_S, JOB_TIMEOUT_S = 0.05, 10.0
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,6 @@ def core_times() -> dict[int, CoreTimes]:
             busy = (user + nice + system + irq + softirq) * TICK_NS
             times[int(name[3:])] = CoreTimes(busy, steal * TICK_NS)
     return times
-
-
-INTERVAL_S, JOB_TIMEOUT_S = 0.05, 10.0
 
 
 class Repeated:

@@ -19,7 +19,7 @@ from perflab.host.meters import Meter, ProcessTable, Repeated
 
 # A sample opens a file per thread, and a stack has hundreds: 2% of a core at this rate.
 ACCOUNT_INTERVAL_S = 0.25
-COLUMNS = ["t_ns", "service", "run_ns", "delay_ns"]
+ACCOUNT_COLUMNS = ["t_ns", "service", "run_ns", "delay_ns"]
 Thread = tuple[int, int]
 Account = tuple[int, int]
 
@@ -83,5 +83,5 @@ class AccountSampler(Repeated):
                 self._rows.append((now, name, *self._accounts[name].add(alive)))
 
     def table(self) -> pd.DataFrame:
-        """Return a row per sample and service, with the cumulative columns of ``COLUMNS``."""
-        return pd.DataFrame(self._rows, columns=COLUMNS)
+        """Return a row per sample and service, cumulative in ``ACCOUNT_COLUMNS``."""
+        return pd.DataFrame(self._rows, columns=ACCOUNT_COLUMNS)

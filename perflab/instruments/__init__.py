@@ -2,7 +2,7 @@
 
 from perflab.instruments.accounts import Accounts
 from perflab.instruments.functions import Functions
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.instrument import Instrument, Load, Observation, Scene, Sensor
 from perflab.instruments.kernel import AcceptQueues, DatabaseWaits, SchedulerAccounts
 from perflab.instruments.other_load import OtherLoad
 from perflab.instruments.probes import CpuSpeed, FlushProbe
@@ -18,6 +18,6 @@ STANDARD: tuple[Instrument, ...] = (
 
 __all__ = [
     "STANDARD", "AcceptQueues", "Accounts", "Chunks", "CpuSpeed", "DatabaseWaits", "FlushProbe",
-    "Functions", "Instrument", "Load", "Look", "Observation", "OtherLoad", "Profiler", "Requests",
-    "Scene", "SchedulerAccounts", "ServerCount", "UsersHeld",
+    "Functions", "Instrument", "Load", "Observation", "OtherLoad", "Profiler", "Requests",
+    "Scene", "SchedulerAccounts", "Sensor", "ServerCount", "UsersHeld",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from perflab.host.blocked_threads import FLUSH, INTERVAL_S, TIMER, BlockedThread
 from perflab.host.kernel_counts import read, tcp_counts
 from perflab.host.meters import ProcessTable
 from perflab.host.thread_accounts import AccountSampler
-from perflab.instruments.instrument import Load, Look, Observation, OfNode
+from perflab.instruments.instrument import Load, Observation, OfNode, Sensor
 from perflab.instruments.kernel import used_ns
 from perflab.instruments.metrics import Total, increments, totals
 from perflab.instruments.statements import COUNTERS, StatementCounter, Statements
@@ -46,7 +46,7 @@ Row = tuple[str, str, float, float]
 NOTHING = float("nan")
 
 
-class _Accounts(Look["Accounts"]):
+class _Accounts(Sensor["Accounts"]):
     def before(self) -> None:
         self._service = self.scene.instance(self.settings.node)
         self._stores = {

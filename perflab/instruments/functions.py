@@ -11,7 +11,7 @@ import pandas as pd
 
 from perflab.errors import ProfilerFailed
 from perflab.host.meters import ProcessTable
-from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
+from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.node_profile import NodeProfile, node_process
 from perflab.instruments.perf_profile import PerfProfile
 from perflab.instruments.py_spy import PySpy, own_functions, without_waiting
@@ -73,7 +73,7 @@ def _program(pid: int) -> str:
         return ""
 
 
-class _Functions(Look["Functions"]):
+class _Functions(Sensor["Functions"]):
     def __init__(self, settings: Functions, scene: Scene) -> None:
         super().__init__(settings, scene)
         self._tables: dict[str, pd.DataFrame] = {}

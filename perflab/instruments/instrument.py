@@ -1,8 +1,8 @@
 """What an instrument is: it measures beside a load and gives columns, tables and reasons.
 
 An :class:`Instrument` is a description: its fields are its settings, it is checked before anything
-starts, and it goes as JSON to the process that measures. For every trial it makes a :class:`Look`,
-which does the work.
+starts, and it goes as JSON to the process that measures. For every trial it makes a
+:class:`Sensor`, which does the work.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ if TYPE_CHECKING:
 
 KIND = "kind"
 BELOW = "perflab"
+Settings = TypeVar("Settings", bound="Instrument")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a look needs to know: the services of a treatment, their load, and the machine.
+    """What a sensor needs to know: the services of a treatment, their load, and the machine.
 
-    ``labels`` belong into the environment of processes that a look starts, so that clean-up finds
-    them. ``client_pids`` are the processes that send the load. Long looks call ``interrupted``,
-    which returns why the run is to end, or an empty string. ``send`` sends another load than the
-    trial's own, while no load is under way, and returns its record.
+    ``labels`` belong into the environment of processes that a sensor starts, so that clean-up finds
+    them. ``client_pids`` are the processes that send the load. Long measurements call
+    ``interrupted``, which returns why the run is to end, or an empty string. ``send`` sends another
+    load than the trial's own, while no load is under way, and returns its record.
     """
 
     residents: Residents
@@ -89,7 +90,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a look has measured in a trial.
+    """What a sensor has measured in a trial.
 
     ``columns`` go into the trial's row; ``tables`` are those that the instrument declares; any
     ``reasons`` make the trial invalid; ``warnings`` travel with its numbers.
@@ -101,10 +102,7 @@ class Observation:
     warnings: Sequence[Remark] = ()
 
 
-Settings = TypeVar("Settings", bound="Instrument")
-
-
-class Look(Generic[Settings]):
+class Sensor(Generic[Settings]):
     """An instrument at work in one trial; each kind overrides the steps that it needs.
 
     ``settings`` is the instrument, and ``scene`` the trial; ``rows`` are for what it measures. The
@@ -123,11 +121,11 @@ class Look(Generic[Settings]):
         """Begin to measure; where this raises, ``end`` is not called."""
 
     def meters(self) -> Mapping[str, Meter]:
-        """Return, after ``begin``, meters of the look's own processes: their CPU is sampled too."""
+        """Return, after ``begin``, meters of its own processes: their CPU is sampled too."""
         return {}
 
     def end(self) -> None:
-        """End the look; called after every ``begin``, also when the load has failed."""
+        """End the sensor; called after every ``begin``, also when the load has failed."""
 
     def after(self) -> None:
         """Measure with the services idle again, after the load."""
@@ -137,12 +135,12 @@ class Look(Generic[Settings]):
         return {}
 
     def observe(self, load: Load) -> Observation:
-        """Return what the look has measured; by default what the instrument sees in the record."""
+        """Return what it has measured; by default what the instrument sees in the record."""
         return self.settings.observe(load)
 
 
-class Sampled(Look[Settings]):
-    """A look that samples from its beginning to its end."""
+class Sampled(Sensor[Settings]):
+    """A sensor that samples from its beginning to its end."""
 
     @cached_property
     def sampler(self) -> Repeated:
@@ -161,19 +159,19 @@ class Sampled(Look[Settings]):
 class Instrument(BaseModel):
     """Something that measures in trials; each kind derives a class and adds its settings.
 
-    ``at_work`` is the class of its looks. ``tables`` declares the tables that it fills besides
+    ``at_work`` is the class of its sensors. ``tables`` declares the tables that it fills besides
     columns: the types of their columns, by table. ``shares_time`` says that it measures its own
     treatment alone, also where several share the time of a block (:mod:`perflab.trials.designs`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    at_work: ClassVar[type[Look[Any]]] = Look
+    at_work: ClassVar[type[Sensor[Any]]] = Sensor
     tables: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     shares_time: ClassVar[bool] = False
 
-    def look(self, scene: Scene) -> Look[Any]:
-        """Return the look at one trial."""
+    def sensor(self, scene: Scene) -> Sensor[Any]:
+        """Return the sensor at one trial."""
         return self.at_work(self, scene)
 
     def observe(self, load: Load) -> Observation:

@@ -24,6 +24,8 @@ from perflab.recordings.columns import WAITS, described_schema
 from perflab.stacks.plan import StackPlan
 
 NOTHING = float("nan")
+INTERVAL_S = 0.1
+WAIT_COLUMNS = ["t_ns", "state", "wait_event_type", "wait_event", "count"]
 
 
 class _SchedulerAccounts(Sampled["SchedulerAccounts"]):
@@ -131,10 +133,6 @@ def _dropped(queue: pd.DataFrame) -> float:
     return float(steps[steps > 0].sum())
 
 
-INTERVAL_S = 0.1
-COLUMNS = ["t_ns", "state", "wait_event_type", "wait_event", "count"]
-
-
 class _DatabaseWaits(Sampled["DatabaseWaits"]):
     @cached_property
     def sampler(self) -> Repeated:
@@ -152,7 +150,7 @@ class _DatabaseWaits(Sampled["DatabaseWaits"]):
             return
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        frame = pd.DataFrame(self.rows, columns=COLUMNS)
+        frame = pd.DataFrame(self.rows, columns=WAIT_COLUMNS)
         return {"waits": frame.astype({"t_ns": "int64", "count": "int32"})}
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002

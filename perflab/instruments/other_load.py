@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import Field
 
 from perflab.errors import StackError
-from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
+from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.recordings import Reason
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.asking import exchange
@@ -34,7 +34,7 @@ LOOK_EVERY_S = 0.2
 SHOWN_CHARACTERS = 300
 
 
-class _OtherLoad(Look["OtherLoad"]):
+class _OtherLoad(Sensor["OtherLoad"]):
     def __init__(self, settings: OtherLoad, scene: Scene) -> None:
         super().__init__(settings, scene)
         self._port = scene.instance(settings.node).launch.port

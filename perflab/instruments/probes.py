@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from perflab.host.processes import bound_to
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, OfNode
+from perflab.instruments.instrument import Instrument, Load, Observation, OfNode, Sensor
 from perflab.load.workload import Workload
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import load_service
@@ -21,7 +21,7 @@ REPEATS = 5
 PROBE = "flush"
 
 
-class _CpuSpeed(Look["CpuSpeed"]):
+class _CpuSpeed(Sensor["CpuSpeed"]):
     def before(self) -> None:
         self._before_ms = cpu_probe_ms(self.scene.placement.services)
 
@@ -60,7 +60,7 @@ def _timed_ms() -> float:
     return (time.perf_counter_ns() - begin) / 1e6
 
 
-class _FlushProbe(Look["FlushProbe"]):
+class _FlushProbe(Sensor["FlushProbe"]):
     def before(self) -> None:
         instance = self.scene.instance(self.settings.node)
         command = instance.launch.spec.probes[PROBE]

@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from perflab.host.meters import Meter, ProcessTreeMeter
-from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
+from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.py_spy import PySpy, check_usable
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, described_schema
@@ -21,7 +21,7 @@ PROFILER = "profiler"
 SPARE_S = 60.0
 
 
-class _Profile(Look["Profiler"]):
+class _Profile(Sensor["Profiler"]):
     def __init__(self, settings: Profiler, scene: Scene) -> None:
         super().__init__(settings, scene)
         bound_s = scene.workload.bound_s + SPARE_S

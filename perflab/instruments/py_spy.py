@@ -35,6 +35,24 @@ _INSTALLED = re.compile(r".*/(?:site-packages|python3\.\d+)/")
 _PART = re.compile(r"(?:\.<locals>)?\.?<(?!locals)\w+>$")
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
+TOOL = "py-spy"
+READY = "Sampling process"
+MAX_LOST_SHARE = 0.02
+ATTACH_TIMEOUT_S = 15.0
+END_TIMEOUT_S = 20.0
+LOOK_EVERY_S = 0.02
+# The innermost function of a thread that waits: for sockets, for work, or for another thread.
+_WAITING = re.compile(
+    r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
+    r"|(?:\w+\.)?wait \((?:\S*/)?threading\.py\)"
+    r"|_worker \(\S*futures/thread\.py\))$"
+)
+IN_ANOTHER_NAMESPACE = (
+    "the service runs in a container, where py-spy cannot see whether a thread runs: samples that "
+    "end in a call that waits are left out of all shares"
+)
+_COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
+_BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 
 
 def call_chains(text: str) -> pd.DataFrame:
@@ -102,26 +120,6 @@ def _own_name(chain: list[dict[str, Any]], folder: str) -> str:
             return f"{name} ({place.relative_to(folder) if inside else place.name})"
     place = Path(_INSTALLED.sub("", str(chain[-1]["file"])))
     return f"module {(place.name if place.is_absolute() else place.parts[0]).removesuffix('.py')}"
-
-
-TOOL = "py-spy"
-READY = "Sampling process"
-MAX_LOST_SHARE = 0.02
-ATTACH_TIMEOUT_S = 15.0
-END_TIMEOUT_S = 20.0
-LOOK_EVERY_S = 0.02
-# The innermost function of a thread that waits: for sockets, for work, or for another thread.
-_WAITING = re.compile(
-    r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
-    r"|(?:\w+\.)?wait \((?:\S*/)?threading\.py\)"
-    r"|_worker \(\S*futures/thread\.py\))$"
-)
-IN_ANOTHER_NAMESPACE = (
-    "the service runs in a container, where py-spy cannot see whether a thread runs: samples that "
-    "end in a call that waits are left out of all shares"
-)
-_COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
-_BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 
 
 @dataclass(frozen=True)

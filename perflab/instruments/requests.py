@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation
+from perflab.instruments.instrument import Instrument, Load, Observation, Sensor
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.checks.failures import around_stop
 from perflab.load.checks.selfcheck import only_waits
@@ -237,7 +237,7 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     return {**known, **bound}
 
 
-class _ServerCount(Look["ServerCount"]):
+class _ServerCount(Sensor["ServerCount"]):
     def after(self) -> None:
         self._counted = self.scene.residents.count(self.scene.treatment)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pandas as pd
 from pydantic import Field
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation
+from perflab.instruments.instrument import Instrument, Load, Observation, Sensor
 from perflab.load.capacity import LONGEST_PROBE_S, Capacity, Probe, probed, search
 from perflab.load.workload import ClosedLoop, Objective, Workload
 from perflab.recordings import Remark
@@ -19,7 +19,7 @@ from perflab.statistics.quantiles import needed_n
 
 TABLE = "capacity_steps"
 USERS, MISSED = "users_held", "users_missed"
-COLUMNS = {
+SEARCH_COLUMNS = {
     "step": "int64",
     "users": "int64",
     "outcome": "string",
@@ -30,7 +30,7 @@ COLUMNS = {
 }
 
 
-class _UsersHeld(Look["UsersHeld"]):
+class _UsersHeld(Sensor["UsersHeld"]):
     def before(self) -> None:
         """Search, then reset the services."""
         settings = self.settings
@@ -69,7 +69,7 @@ class UsersHeld(Instrument):
     """
 
     at_work: ClassVar = _UsersHeld
-    tables: ClassVar = {TABLE: COLUMNS}
+    tables: ClassVar = {TABLE: SEARCH_COLUMNS}
 
     objectives: tuple[Objective, ...] = Field(min_length=1)
     start: int = Field(ge=1, le=100_000)
@@ -133,7 +133,7 @@ def steps_table(steps: Sequence[Probe]) -> pd.DataFrame:
         }
         for number, step in enumerate(steps)
     ]
-    return pd.DataFrame(rows, columns=[*COLUMNS])
+    return pd.DataFrame(rows, columns=[*SEARCH_COLUMNS])
 
 
 def _outcome(step: Probe) -> str:

@@ -53,6 +53,7 @@ PASSED_ON = re.compile(r"(?i)(\w+)(?:=\{env:(\1(?:_\d+)?)\})?")
 # What is shorter stands in too many texts; a password is seldom one word of small letters.
 ORDINARY = re.compile(r".{0,7}|[a-z]{1,12}", re.S)
 SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+LISTS = ("headers", "variants", "env", "needs")
 
 
 class Names:
@@ -205,7 +206,6 @@ FORMS: Mapping[str, Form] = {
     "url": target, "health": target, "body": body, "env": variable, "setup": command,
     "needs": need,
 }  # fmt: skip
-LISTS = ("headers", "variants", "env", "needs")
 
 
 def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:

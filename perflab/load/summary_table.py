@@ -16,7 +16,7 @@ from perflab.statistics.quantiles import OF_LOADS, needed_n
 WIDTH = 80
 LONGEST_NAME = 20
 MOST_CAUSES = 10
-COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
+PERCENTILE_COLUMNS = (*(f"p{share:g}" for share in OF_LOADS), "max")
 NEEDED = {f"p{share:g}": needed_n(share) for share in OF_LOADS}
 VALID, INVALID = "#2e7d32", "#c0392b"
 
@@ -86,7 +86,7 @@ def _part(part: Part) -> str:
 
 
 def _time_rows(summary: LoadSummary) -> Iterator[str]:
-    yield f"{'ms':16}" + "".join(f"{name:>10}" for name in COLUMNS)
+    yield f"{'ms':16}" + "".join(f"{name:>10}" for name in PERCENTILE_COLUMNS)
     for label, times in (
         ("response time", summary.response_time),
         ("service time", summary.service_time),
@@ -97,7 +97,7 @@ def _time_rows(summary: LoadSummary) -> Iterator[str]:
         ("generator lag", TimesMs(ms=summary.generator_lag_ms)),
     ):
         if times is not None:
-            cells = (_cell(times, name) for name in COLUMNS)
+            cells = (_cell(times, name) for name in PERCENTILE_COLUMNS)
             yield (f"{label:16}" + "".join(cells)).rstrip()
 
 

@@ -18,7 +18,7 @@ from perflab.recordings.published_rows import Claim, Number
 from perflab.recordings.typed_rows import rows_of
 from perflab.statistics.comparison import Scale, SizeBound
 
-COLUMNS = (
+NUMBER_COLUMNS = (
     "study", "place", "scenario", "measure", "unit", "value", "qualifier", "kind", "answer",
     "experiment", "parameters", "item", "reason", "note",
 )  # fmt: skip
@@ -26,6 +26,7 @@ CLAIMS = "claims"
 # Tables about all studies, for `perflab.reports.ledger`; the other files are of single studies.
 SHARED = (CLAIMS, "reasons", "estimands", "checks")
 P = TypeVar("P", bound=Parameters)
+Direction = Literal["greater", "smaller", "none"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def _study(path: Path, _: int) -> Study:
     rows = rows_of(path, Number)
     return Study(
         tuple(rows),
-        pd.DataFrame([row.model_dump(mode="json") for row in rows], columns=list(COLUMNS)),
+        pd.DataFrame([row.model_dump(mode="json") for row in rows], columns=list(NUMBER_COLUMNS)),
         {(row.place, row.scenario, row.measure): row.value for row in rows},
     )
 
@@ -144,9 +145,6 @@ def _folders() -> list[Path]:
 
 def _own_folder() -> Path:
     return project_root() / "data" / "published"
-
-
-Direction = Literal["greater", "smaller", "none"]
 
 
 class ContrastPair(BaseModel):

@@ -17,6 +17,8 @@ from perflab.parameters import Parameters, parse_assignments
 
 Kind = Literal["", "setting", "result", "effect", "derived", "figure", "target", "claim"]
 CLAIM: Kind = "claim"
+# The columns that an answer needs; it has no others.
+OF_EXPERIMENT = ("experiment", "item")
 
 
 class Answered(StrEnum):
@@ -34,8 +36,6 @@ class Answered(StrEnum):
     NONE = ""
 
 
-# The columns that an answer needs; it has no others.
-OF_EXPERIMENT = ("experiment", "item")
 NEEDED: dict[Answered, tuple[str, ...]] = {
     Answered.CONTRAST: OF_EXPERIMENT,
     Answered.RULE: OF_EXPERIMENT,

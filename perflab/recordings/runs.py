@@ -24,8 +24,11 @@ from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
 
-SHOWN = 5
+MOST_NAMES = 5
 REFERENCE = "reference"
+# Runs that differ in these parameters only asked the same question.
+FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
+ID_LENGTH = 8
 
 
 def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
@@ -129,12 +132,8 @@ def _age(run: Run) -> tuple[str, int, str]:
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
-
-
-# Runs that differ in these parameters only asked the same question.
-FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def complete_blocks(run: Run) -> int:
@@ -188,9 +187,6 @@ def question_of(record: RunRecord) -> str:
         [record.experiment, record.backend, machine, names, parameters], sort_keys=True
     )
     return credentials.REFERENCE.sub("{env:}", text)
-
-
-ID_LENGTH = 8
 
 
 def trials_of_runs(runs: Sequence[Run]) -> pd.DataFrame:

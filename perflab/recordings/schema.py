@@ -21,6 +21,20 @@ from perflab.statistics.interim_analysis import UntilDecided
 Side = Literal["client", "server", "unknown"]
 # The form of the codes of remarks; the codes of a system begin with its name.
 CODE = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"
+# Every change of the content of recordings takes the next number. Other numbers are refused.
+SCHEMA_VERSION = 6
+# An experiment's parameters allow 1,000 blocks; tables have a row for every block.
+MOST_BLOCKS = 10_000
+MOST_TREATMENTS = 1_000
+LARGEST_SEED = 2**64 - 1
+FILE = "run.json"
+SHOWN_ERRORS = 3
+RunState = Literal["running", "finished", "interrupted", "failed"]
+TrialState = Literal["valid", "invalid", "failed"]
+# An instant fits into an int64 column of a table.
+Instant = Annotated[int, Field(ge=0, lt=2**63)]
+# It stands in the place of the backend.
+BACKEND = "imported"
 
 
 class Remark(BaseModel):
@@ -62,21 +76,6 @@ def fault(reasons: Iterable[Reason]) -> Side:
     if "client" in sides:
         return "client"
     return "server" if sides == {"server"} else "unknown"
-
-
-# Every change of the content of recordings takes the next number. Other numbers are refused.
-SCHEMA_VERSION = 6
-# An experiment's parameters allow 1,000 blocks; tables have a row for every block.
-MOST_BLOCKS = 10_000
-MOST_TREATMENTS = 1_000
-LARGEST_SEED = 2**64 - 1
-FILE = "run.json"
-SHOWN_ERRORS = 3
-
-RunState = Literal["running", "finished", "interrupted", "failed"]
-TrialState = Literal["valid", "invalid", "failed"]
-# An instant fits into an int64 column of a table.
-Instant = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _Record(BaseModel):
@@ -323,10 +322,6 @@ def _first_problems(error: ValidationError) -> str:
     ]
     more = f"; and {len(listed) - SHOWN_ERRORS} more" if len(listed) > SHOWN_ERRORS else ""
     return "; ".join(shown) + more
-
-
-# It stands in the place of the backend.
-BACKEND = "imported"
 
 
 def is_imported(record: RunRecord) -> bool:

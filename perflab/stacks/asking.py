@@ -15,6 +15,9 @@ from perflab.host.shortages import told
 from perflab.stacks.backend import HOST
 from perflab.stacks.spec import Value
 
+ANSWERS_WITHIN_S, KEPT_S = 2.0, 0.3
+ANSWER_BYTES = 16 * 1024 * 1024
+
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Returns a redirect as the answer: following it could lead to another host."""
@@ -24,8 +27,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
-ANSWERS_WITHIN_S, KEPT_S = 2.0, 0.3
-ANSWER_BYTES = 16 * 1024 * 1024
 
 
 def answers(

@@ -34,6 +34,16 @@ Result = TypeVar("Result")
 # RunInterrupted.
 Interrupted = Callable[[], str]
 LOOK_EVERY_S = 0.2
+PROJECT = "perflab"
+KINDS = ("run", "up")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,99}")
+FIELDS = ("stack", "service", "kind", "port", "scope")
+HOST = "127.0.0.1"
+# The copy is on disk when it ends: it must not be written while a trial is measured.
+COPY = ("sh", "-c", 'cp -a --reflink=auto "$0/." "$1/" && sync -f "$1"')
+# The kernel gives outgoing connections ports from 32,768 on. One of these could take a port of that
+# range between the choice and the service's start.
+PORTS, TRIED = range(15_000, 32_000), 200
 
 
 def never() -> str:
@@ -143,12 +153,6 @@ def _check(interrupted: Interrupted, during: str, deadline: float) -> None:
         raise TimeoutError(f"it took too long {during}")
 
 
-PROJECT = "perflab"
-KINDS = ("run", "up")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,99}")
-FIELDS = ("stack", "service", "kind", "port", "scope")
-
-
 class LabelProblem(ValueError):
     """The lab cannot have written these labels."""
 
@@ -201,9 +205,6 @@ def check_name(text: str, label: str) -> None:
     """Raise LabelProblem unless the text can name a stack or service: it becomes part of a path."""
     if not NAME.fullmatch(text):
         raise LabelProblem(f"{label} is {text!r}")
-
-
-HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -334,10 +335,6 @@ def printed_by(words: Sequence[str], status: int, output: str, problems: str) ->
     return output
 
 
-# The copy is on disk when it ends: it must not be written while a trial is measured.
-COPY = ("sh", "-c", 'cp -a --reflink=auto "$0/." "$1/" && sync -f "$1"')
-
-
 def refuse_failed_copy(service: str, status: int, output: str) -> None:
     """Raise MachineShort for a full disk, and StackError for all else that ended a copy."""
     full = os.strerror(errno.ENOSPC)
@@ -349,11 +346,6 @@ def refuse_failed_copy(service: str, status: int, output: str) -> None:
         )
     if status:
         raise StackError(f"{problem}: {output.strip()[:500]}")
-
-
-# The kernel gives outgoing connections ports from 32,768 on. One of these could take a port of that
-# range between the choice and the service's start.
-PORTS, TRIED = range(15_000, 32_000), 200
 
 
 def hold_port() -> socket.socket:

@@ -28,6 +28,7 @@ WRITES = os.O_WRONLY | os.O_RDWR
 LOCKABLE = re.compile(r"\.(db|sqlite3?|mdb|lock|lck)$|-(wal|shm|journal)$|^(LOCK|lock)$")
 # Device and inode; a name for what has none.
 Key = tuple[int, int] | str
+Address = tuple[str, int]
 
 
 @dataclass
@@ -185,9 +186,6 @@ def _connected(pid: int, inodes: set[int]) -> Iterator[str]:
             # Loopback is another one in each namespace of the network.
             is_here = host.startswith("127.") or host == "::1"
             yield f"{shown}%{Path(f'/proc/{pid}/ns/net').stat().st_ino}" if is_here else shown
-
-
-Address = tuple[str, int]
 
 
 def _rows(pid: int, name: str) -> Iterator[tuple[Address, Address, str, int]]:

@@ -26,15 +26,9 @@ from perflab.statistics import interim_analysis, signed_rank
 from perflab.statistics.in_words import counted
 from perflab.statistics.interim_analysis import LooksTaken, UntilDecided
 
-
-class NothingLimits(AnalysisError):
-    """Bounds of both sides of a comparison leave its effect open."""
-
-
 # A level is a value as it is; a share is what one difference is of another.
 Scale = Literal["ratio", "difference", "level", "share"]
 SizeBound = Literal["", "at most", "at least"]
-
 CONFIDENCE = 0.95
 # Of the interval with the same error on each side alone: 90%.
 NARROWER = 1 - 2 * (1 - CONFIDENCE)
@@ -47,6 +41,10 @@ NO_SPREAD = (
 # The fewest blocks for a verdict, and for the signed-rank test.
 SMALLEST_N, SMALLEST_SIGNED_RANK = 3, 6
 USUAL_P = 0.05
+
+
+class NothingLimits(AnalysisError):
+    """Bounds of both sides of a comparison leave its effect open."""
 
 
 @dataclass(frozen=True)

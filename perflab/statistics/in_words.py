@@ -14,6 +14,7 @@ MISSING = "–"
 LARGEST = sys.float_info.max
 # Categories of Unicode whose characters show nothing: formatting, control, unassigned.
 UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs")
+MOST_DECIMALS = 9
 
 
 def visible(text: str) -> str:
@@ -59,9 +60,6 @@ def number(value: Any) -> str:
     rounded = min(abs(float(f"{value:.2e}")), LARGEST)
     decimals = max(0, 2 - math.floor(math.log10(rounded)))
     return f"{value:,.{decimals}f}" if decimals < 8 else f"{value:.2e}"
-
-
-MOST_DECIMALS = 9
 
 
 def as_share(value: float, decimals: int = 0) -> str:

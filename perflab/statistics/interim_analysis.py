@@ -40,6 +40,17 @@ MOST_AT_MOST = 200
 SHARE_ROUNDING = 1e-9
 
 Ending = Literal["", "decided", "most blocks"]
+# The most blocks between two looks.
+APART = 6
+# The first look's share of the error of all looks: at 5% it is the smallest p of 7 blocks, so that
+# a first look at 8 blocks can show an effect even without one block, or beside a second claim.
+FIRST_SHARE = 5 / 16
+ERROR = 0.05
+# With fewer blocks no share is large enough for their smallest p.
+FEWEST_THAT_SHOW = 6
+# Tails are sums of dyadic fractions: allow for the last bits.
+ROUNDING = 1e-12
+HALVINGS = 52
 
 
 class Look(BaseModel):
@@ -126,19 +137,6 @@ class UntilDecided(BaseModel):
         last = self.looks[-1]
         names = "" if self.ended == "decided" else f"; not decided: {', '.join(last.undecided)}"
         return f"until decided: after {last.blocks} of at most {self.most_blocks}{names}"
-
-
-# The most blocks between two looks.
-APART = 6
-# The first look's share of the error of all looks: at 5% it is the smallest p of 7 blocks, so that
-# a first look at 8 blocks can show an effect even without one block, or beside a second claim.
-FIRST_SHARE = 5 / 16
-ERROR = 0.05
-# With fewer blocks no share is large enough for their smallest p.
-FEWEST_THAT_SHOW = 6
-# Tails are sums of dyadic fractions: allow for the last bits.
-ROUNDING = 1e-12
-HALVINGS = 52
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ EXACT_PRODUCT = 2500
 MOST_ORDERS = 20_000
 Shift = tuple[float, float, float, float]
 NO_INTERVAL = (math.nan, math.nan, math.nan)
+FEWEST = 3
 
 
 def shift(x: np.ndarray, y: np.ndarray, least_spread: float = 0.0) -> Shift:
@@ -135,9 +136,6 @@ class Rate:
         """Return ``[1%, 27%]``."""
         low, high = self.interval
         return f"[{as_share(low)}, {as_share(high)}]"
-
-
-FEWEST = 3
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from perflab.trials.experiment import OF_THE_CALL, Experiment
 
 MOST_CELLS = 5_000
 ID_LENGTH = 10
+Values = Annotated[list[Any], Field(min_length=1)]
 
 
 def _cell_parameter(name: str) -> str:
@@ -52,7 +53,6 @@ def _cell_parameter(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_cell_parameter)]
-Values = Annotated[list[Any], Field(min_length=1)]
 
 
 class _Section(BaseModel):

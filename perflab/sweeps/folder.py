@@ -39,6 +39,11 @@ INTERRUPTED = "RunInterrupted"
 NO_TRIAL_COUNTS = "NoTrialCounts"
 # After these the run is not gone on with: the next attempt measures anew.
 NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError", NO_TRIAL_COUNTS)
+COPY = "sweep.yaml"
+CHANCE = (
+    "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
+    "cells some look large by chance."
+)
 
 
 class _Entry(BaseModel):
@@ -218,9 +223,6 @@ class Journal:
                 attempt.ended, attempt.run_id = line, line.run_id or attempt.run_id
 
 
-COPY = "sweep.yaml"
-
-
 def new_folder(sweep: Sweep) -> Path:
     """Make the folder of a new sweep: ``<UTC time>-<name of the file>-<id>``."""
     began = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
@@ -294,12 +296,6 @@ def refuse_changes(journal: Journal, now: SessionBegun) -> None:
             f"{journal.path.parent}: its cells would not compare. Changed since the last session:\n"
             f"{listed}\nUndo that, or begin anew without --resume"
         )
-
-
-CHANCE = (
-    "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
-    "cells some look large by chance."
-)
 
 
 def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:

@@ -20,6 +20,8 @@ from perflab.stacks.plan import StackPlan
 from perflab.trials.experiment import PresetParameters, RunParameters
 from perflab.trials.plan import Treatment
 
+P = TypeVar("P", bound=RunParameters)
+
 
 class Labelled(Parameters):
     """The least that a rung must have: a label, its words for readers."""
@@ -27,7 +29,6 @@ class Labelled(Parameters):
     label: str
 
 
-P = TypeVar("P", bound=RunParameters)
 R = TypeVar("R", bound=Labelled)
 
 

@@ -37,6 +37,9 @@ from perflab.trials.designs import (
     not_cut,
 )
 
+# A single request has no rate, and so few have no percentile: such a trial shows nothing.
+FEWEST_REQUESTS = 10
+
 
 class Target(FrozenModel):
     """A service that runs already, outside of the lab: ``http://host:port``.
@@ -221,10 +224,6 @@ class Order(BaseModel):
     wait_s: float = 0.0
     credentials: Mapping[str, str] = Field(default_factory=dict, repr=False)
     plain: tuple[str, ...] = Field(default_factory=plain_names)
-
-
-# A single request has no rate, and so few have no percentile: such a trial shows nothing.
-FEWEST_REQUESTS = 10
 
 
 def obstacles(plan: RunPlan) -> list[str]:

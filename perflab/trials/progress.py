@@ -26,6 +26,15 @@ from perflab.recordings import Reason
 from perflab.recordings.schema import TrialState
 
 LONGEST_SHOWN = 200
+PROGRESS_FILE = "PERFLAB_PROGRESS"
+# Kernel and browser draw with the CPU of the measured machine, so they draw seldom.
+REDRAW_S = 1.0
+MOST_LINES = 12
+LOOK_S = 0.2
+NOT_THE_RESULT = (
+    "Live numbers of the trial under way, not a result: nothing has judged them yet. The stop "
+    "button ends this trial in order and keeps those that are done."
+)
 
 
 class RunBegun(FrozenModel):
@@ -111,17 +120,6 @@ def parse(line: bytes) -> Event:
             f"{line.decode(errors='replace').strip():.{LONGEST_SHOWN}}. If perflab was changed "
             "after this program or kernel was started, start it again"
         )
-
-
-PROGRESS_FILE = "PERFLAB_PROGRESS"
-# Kernel and browser draw with the CPU of the measured machine, so they draw seldom.
-REDRAW_S = 1.0
-MOST_LINES = 12
-LOOK_S = 0.2
-NOT_THE_RESULT = (
-    "Live numbers of the trial under way, not a result: nothing has judged them yet. The stop "
-    "button ends this trial in order and keeps those that are done."
-)
 
 
 def minutes(seconds: float) -> str:

@@ -30,7 +30,7 @@ MAX_RESTARTS = 3
 # In turns a treatment answers so many times as fast as another, against a load without breaks.
 FASTER_IN_TURNS = 1.5
 # So many contrasts that are not decided are named after a block.
-SHOWN = 3
+MOST_CLAIMS = 3
 Emit = Callable[[Event], None]
 # A trial to do: its block, its position in it, its treatment.
 Todo = tuple[int, int, str]
@@ -315,8 +315,12 @@ def _in_words(rule: UntilDecided) -> str:
     last = rule.looks[-1]
     if rule.ended == "decided":
         return f"block {last.blocks}: every contrast is decided"
-    names = ", ".join(last.undecided[:SHOWN])
-    more = f" and {len(last.undecided) - SHOWN} more" if len(last.undecided) > SHOWN else ""
+    names = ", ".join(last.undecided[:MOST_CLAIMS])
+    more = (
+        f" and {len(last.undecided) - MOST_CLAIMS} more"
+        if len(last.undecided) > MOST_CLAIMS
+        else ""
+    )
     ahead = f"next interim analysis after block {rule.next_look(last.blocks)}"
     if rule.next_look(last.blocks) < rule.most_blocks:
         ahead += f", at most {counted(rule.most_blocks, 'block')}"

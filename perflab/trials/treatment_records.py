@@ -16,7 +16,7 @@ from perflab.stacks.spec import load_service
 from perflab.trials.plan import Treatment
 
 NAMED = ("name", "levels", "label")
-SHOWN = 5
+MOST_CHANGES = 5
 
 
 def treatment_records(
@@ -75,7 +75,7 @@ def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> l
     changed = list(map(str, differences(recorded, to_jsonable_python(reported))))
     if not changed:
         return []
-    more = [f"and {len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
-    listed = ", ".join([*changed[:SHOWN], *more])
+    more = [f"and {len(changed) - MOST_CHANGES} more"] if len(changed) > MOST_CHANGES else []
+    listed = ", ".join([*changed[:MOST_CHANGES], *more])
     text = f"services report other settings than those in the run's record: {listed}"
     return [Reason(code="stack.settings", text=text)]

@@ -32,7 +32,7 @@ from perflab.stacks.residents import Residents
 from perflab.statistics.in_words import as_share
 from perflab.trials import summary
 from perflab.trials.cpu_of_others import others_cpu
-from perflab.trials.guarded_look import GuardedLook
+from perflab.trials.guarded_sensor import GuardedSensor
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import OnTime
 
@@ -82,11 +82,11 @@ class Bench:
 
 @dataclass
 class TrialSoFar:
-    """The record, samples and looks of a trial so far: a trial that fails keeps them."""
+    """The record, samples and sensors of a trial so far: a trial that fails keeps them."""
 
     result: LoadResult | None = None
     sampler: Sampler | None = None
-    looks: Sequence[GuardedLook] = ()
+    sensors: Sequence[GuardedSensor] = ()
 
     def failed(
         self, row: dict[str, Any], errors: Iterable[PerflabError], losses: Sequence[Reason]
@@ -95,9 +95,9 @@ class TrialSoFar:
         reasons = [*map(_failure, errors), *losses]
         row = {**row, "reasons": reasons, "state": "failed"}
         tables = TrialTables(row, services_whole=False)
-        for guarded in self.looks:
+        for guarded in self.sensors:
             try:
-                tables.others |= guarded.take(guarded.look.left)
+                tables.others |= guarded.take(guarded.sensor.left)
             except InstrumentFailed as error:
                 reasons.append(_failure(error))
         if self.sampler is not None:
@@ -199,15 +199,15 @@ def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
         residents, name, treatment.workload, bench.placement, bench.labels, pids,
         bench.interrupted, send=lambda load: send_beside(bench, treatment, load),
     )  # fmt: skip
-    so_far.looks = [GuardedLook(instrument, scene) for instrument in treatment.instruments]
-    for guarded in so_far.looks:
-        guarded.take(guarded.look.before)
+    so_far.sensors = [GuardedSensor(instrument, scene) for instrument in treatment.instruments]
+    for guarded in so_far.sensors:
+        guarded.take(guarded.sensor.before)
 
 
 def look_after(so_far: TrialSoFar) -> None:
-    """Let all looks measure after the load."""
-    for guarded in so_far.looks:
-        guarded.take(guarded.look.after)
+    """Let all sensors measure after the load."""
+    for guarded in so_far.sensors:
+        guarded.take(guarded.sensor.after)
 
 
 def judged(
@@ -221,7 +221,7 @@ def judged(
 ) -> TrialTables:
     """Return a trial's row and tables, with its reasons and warnings.
 
-    ``metered`` names the processes of looks whose CPU was sampled.
+    ``metered`` names the processes of sensors whose CPU was sampled.
     """
     checked = check(load.result, treatment.workload)
     load, unmeasured = summary.measured(load)
@@ -234,8 +234,8 @@ def judged(
         **shares,
     }
     tables = dict(summary.streamed_tables(load.result))
-    for guarded in so_far.looks:
-        observation = guarded.take(guarded.look.observe, load)
+    for guarded in so_far.sensors:
+        observation = guarded.take(guarded.sensor.observe, load)
         reasons += observation.reasons
         warnings += observation.warnings
         tables |= observation.tables
@@ -284,7 +284,7 @@ def _add_columns(row: dict[str, Any], observation: Observation) -> None:
 def send(
     bench: Bench, treatment: Treatment, so_far: TrialSoFar, start_ns: int = 0
 ) -> tuple[Load, list[str]]:
-    """Send the load while all looks measure; return it, and the names of the looks' meters.
+    """Send the load while all sensors measure; return it, and the names of the sensors' meters.
 
     ``start_ns`` is the load's planned start (CLOCK_MONOTONIC), 0 for at once.
     """
@@ -293,7 +293,7 @@ def send(
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
     address, allowed = _address(bench, treatment, treatment.workload)
     watch = _Watch(bench, name)
-    with _begun(so_far.looks) as metered:
+    with _begun(so_far.sensors) as metered:
         so_far.sampler = sampler = Sampler({**meters, **metered}, bench.generator.pids)
         sampler.start()
         try:
@@ -356,22 +356,22 @@ class _Watch:
 
 
 @contextlib.contextmanager
-def _begun(looks: Iterable[GuardedLook]) -> Iterator[dict[str, Meter]]:
-    """Begin all looks and yield their meters; end every look that was begun."""
+def _begun(sensors: Iterable[GuardedSensor]) -> Iterator[dict[str, Meter]]:
+    """Begin all sensors and yield their meters; end every sensor that was begun."""
     meters: dict[str, Meter] = {}
     with contextlib.ExitStack() as ending:
-        for guarded in looks:
-            guarded.take(guarded.look.begin)
+        for guarded in sensors:
+            guarded.take(guarded.sensor.begin)
             ending.push(_ending(guarded))
-            meters |= guarded.take(guarded.look.meters)
+            meters |= guarded.take(guarded.sensor.meters)
         yield meters
 
 
-def _ending(guarded: GuardedLook) -> Callable[..., None]:
-    """Return a function that ends a look; an error that came before is the one to raise."""
+def _ending(guarded: GuardedSensor) -> Callable[..., None]:
+    """Return a function that ends a sensor; an error that came before is the one to raise."""
 
     def end(_kind: object, error: BaseException | None, _trace: object) -> None:
         with contextlib.suppress(*([PerflabError] if error is not None else [])):
-            guarded.take(guarded.look.end)
+            guarded.take(guarded.sensor.end)
 
     return end

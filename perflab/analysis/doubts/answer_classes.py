@@ -35,7 +35,7 @@ MOST_OWN = 0.05
 MOST_KEYS, MOST_LEVELS = 64, 4
 # A class has risen if its share is so many times what it may have been, and a point more.
 TIMES_RISEN, POINT = 2.0, 0.01
-LISTED, SHOWN = 8, 80
+MOST_LISTED, LONGEST_EXAMPLE = 8, 80
 OBJECT, LIST, EMPTY_LIST, NUMBER = "object", "list", "empty list", "number"
 TEXT, LONG, PACKED = "text", "long", "packed"
 STATES = {
@@ -123,7 +123,7 @@ def _state(value: Any) -> str:
 def example_of(body: str) -> str:
     """Return the begin of a body in one line."""
     text = " ".join(body.split())
-    return "".join(sign if sign.isprintable() else " " for sign in text)[:SHOWN]
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:LONGEST_EXAMPLE]
 
 
 def keys_as_text(answer: AnswerClass) -> str:
@@ -251,9 +251,9 @@ def _words(answer: AnswerClass, above: str = "") -> str:
     if answer.form in (OBJECT, LIST) and answer.keys:
         above = ELEMENT if answer.form == LIST else above
         names = [path.rpartition(".")[2] for path, _ in answer.keys if _above(path) == above]
-        more = [f"{len(names) - LISTED} more"] if len(names) > LISTED else []
+        more = [f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else []
         where = f" in {'each element' if above == ELEMENT else above}" if above else ""
-        listed = ", ".join([*names[:LISTED], *more])
+        listed = ", ".join([*names[:MOST_LISTED], *more])
         return f"have the key{'s' * (len(names) != 1)} {listed}{where}" if names else "have no keys"
     if answer.form in (TEXT, NUMBER):
         return f"have a body of {answer.size:,} bytes" if answer.size else "have an empty body"

@@ -28,7 +28,7 @@ TABLE = "answers"
 # script the ``first`` of each name in the load, as nothing was sent before it.
 CHECK, FIRST, LOAD = "check", "first", "load"
 REQUEST = "request"
-COLUMNS: Mapping[str, str] = {
+CLASS_COLUMNS: Mapping[str, str] = {
     "when": "string", REQUEST: "string", "status": "int64", "media_type": "string",
     "form": "string", "keys": "string", "bytes": "int64", "answers": "double", "example": "string",
 }  # fmt: skip
@@ -48,8 +48,8 @@ def answer_rows(when: str, answers: Mapping[str, Iterable[Answers]]) -> pd.DataF
         for name, of_name in answers.items()
         for each in of_name
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=[*COLUMNS]).astype(
-        {name: kind for name, kind in COLUMNS.items() if kind != "string"}
+    return pd.DataFrame(rows, columns=[*CLASS_COLUMNS]).astype(
+        {name: kind for name, kind in CLASS_COLUMNS.items() if kind != "string"}
     )
 
 

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from perflab.figures import theme
 from perflab.figures.origin import TYPICAL, Page
-from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
+from perflab.figures.theme import INK, MUTED, Style, tick_label, wrap
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, draw_interval, reach
 
 TRIAL = "trial"
@@ -31,7 +31,7 @@ KEY_IN, KEY_PT = 6.4, 8.0
 VALID = "valid"
 # Points of trials that do not count lie below the others.
 ZORDER, BELOW = 3.0, 0.1
-Looks = Mapping[str, Look]
+Styles = Mapping[str, Style]
 
 
 class Layer(Protocol):
@@ -54,14 +54,14 @@ def rows_of(table: pd.DataFrame, of: Sequence[str]) -> pd.DataFrame:
 class Points:
     """A point per row, hollow if the trial does not count.
 
-    ``of`` names the rows that are drawn (empty: all). The column ``by`` names the look of a row,
-    among ``looks``, by default those of the run's treatments. Points lie ``at`` below the middle of
-    a row; ``how`` is passed to :func:`draw_points`.
+    ``of`` names the rows that are drawn (empty: all). The column ``by`` names the style of a row,
+    among ``styles``, by default those of the run's treatments. Points lie ``at`` below the middle
+    of a row; ``how`` is passed to :func:`draw_points`.
     """
 
     of: Sequence[str] = (TRIAL,)
     by: str = "what"
-    looks: Looks | None = None
+    styles: Styles | None = None
     at: float = 0.0
     how: Mapping[str, Any] = field(default_factory=dict)
     keyed: bool = True
@@ -70,13 +70,13 @@ class Points:
         """Draw the rows of one panel."""
         shown = rows_of(rows, self.of)
         shown = shown.assign(y=shown["y"].astype(float) + self.at)
-        draw_points(axes, shown, self.by, looks_in(self.looks, page), **self.how)
+        draw_points(axes, shown, self.by, styles_in(self.styles, page), **self.how)
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
-        """Return a marker for each look that occurs."""
+        """Return a marker for each style that occurs."""
         named = rows_of(table, self.of)[self.by] if self.keyed else ()
-        looks = labelled(looks_in(self.looks, page), named)
-        return [marker(look.marker, look.color, label=look.label) for look in looks]
+        styles = labelled(styles_in(self.styles, page), named)
+        return [marker(style.marker, style.color, label=style.label) for style in styles]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Intervals:
     among: Sequence[str] = ()
     within: tuple[float, float] | None = None
     by: str = ""
-    looks: Looks | None = None
+    styles: Styles | None = None
     lw: float = 1.5
     size: float = 7.0
     label: str = ""
@@ -106,27 +106,27 @@ class Intervals:
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
         within = self.within or reach(rows_of(rows, self.among)[self.along], self.beyond)
-        looks = looks_in(self.looks, page)
+        styles = styles_in(self.styles, page)
         for row in rows_of(rows, self.of).to_dict("records"):
-            look = looks.get(str(row[self.by])) if self.by else None
-            color = look.color if look else INK
+            style = styles.get(str(row[self.by])) if self.by else None
+            color = style.color if style else INK
             place = float(row["y" if self.along == "x" else "x"]) + self.at
             ends = (float(row[self.low]), float(row[self.high]))
             draw_interval(axes, ends, place, within, self.along, color=color, lw=self.lw, zorder=4,
                           gid="interval")  # fmt: skip
             if self.size:
-                shape = look.marker if look else {"x": "|", "y": "_"}[self.along]
+                shape = style.marker if style else {"x": "|", "y": "_"}[self.along]
                 xy = (row["x"], place) if self.along == "x" else (place, row["y"])
                 axes.add_line(marker(shape, color, size=self.size, xy=xy))
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
-        """Return one interval as a handle, or a handle for each look."""
+        """Return one interval as a handle, or a handle for each style."""
         shown = rows_of(table, self.of) if self.keyed else table.iloc[:0]
         if self.by:
-            style: dict[str, Any] = {"ms": 4.5, "lw": self.lw}
+            handle: dict[str, Any] = {"ms": 4.5, "lw": self.lw}
             return [
-                Line2D([], [], color=look.color, marker=look.marker, label=look.label, **style)
-                for look in labelled(looks_in(self.looks, page), shown[self.by])
+                Line2D([], [], color=style.color, marker=style.marker, label=style.label, **handle)
+                for style in labelled(styles_in(self.styles, page), shown[self.by])
             ]
         if not (self.label and len(shown)):
             return []
@@ -141,7 +141,7 @@ def Typical(**how: Any) -> Intervals:  # noqa: N802
 
 @dataclass(frozen=True)
 class Marks:
-    """A marker of one kind per row, filled or hollow; in one colour unless ``by`` names looks."""
+    """A marker of one kind per row, filled or hollow; in one colour unless ``by`` names styles."""
 
     of: Sequence[str]
     marker: str
@@ -151,13 +151,13 @@ class Marks:
     size: float = 5.0
     at: float = 0.0
     by: str = ""
-    looks: Looks | None = None
+    styles: Styles | None = None
 
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
-        looks = looks_in(self.looks, page)
+        styles = styles_in(self.styles, page)
         for row in rows_of(rows, self.of).to_dict("records"):
-            color = looks[str(row[self.by])].color if self.by else self.color
+            color = styles[str(row[self.by])].color if self.by else self.color
             xy = (row["x"], row["y"] + self.at)
             axes.add_line(marker(self.marker, color, self.hollow, self.size, xy))
 
@@ -181,7 +181,11 @@ class Published:
             axes.add_line(self._diamond(str(row["state"]), *place))
 
     def _diamond(self, load: str, *place: list[float], label: str = "") -> Line2D:
-        fill, edge = (theme.PUBLISHED, "white") if load == SAME_LOAD else ("white", theme.PUBLISHED)
+        fill, edge = (
+            (theme.PUBLISHED_COLOR, "white")
+            if load == SAME_LOAD
+            else ("white", theme.PUBLISHED_COLOR)
+        )
         return Line2D(*(place or ([], [])), marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="",
                       zorder=6, clip_on=False, gid="published", label=label)  # fmt: skip
 
@@ -217,16 +221,16 @@ class Rules:
 
 @dataclass(frozen=True)
 class Lines:
-    """A line through the rows of each look and each value of ``unit``.
+    """A line through the rows of each style and each value of ``unit``.
 
     Without ``by`` all lines have one ``color``, and the key has ``label``. With ``marked`` each row
-    has the marker of its look. ``how`` is passed to :meth:`matplotlib.axes.Axes.plot`.
+    has the marker of its style. ``how`` is passed to :meth:`matplotlib.axes.Axes.plot`.
     """
 
     of: Sequence[str] = ()
     by: str = ""
     unit: str = ""
-    looks: Looks | None = None
+    styles: Styles | None = None
     color: str = MUTED
     marked: bool = False
     how: Mapping[str, Any] = field(default_factory=dict)
@@ -235,48 +239,48 @@ class Lines:
 
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
-        for look, line in self._lines(rows, page):
-            how: dict[str, Any] = {"color": look.color, "lw": 1.4, "zorder": 2}
-            how |= {"marker": look.marker, "ms": 4.0} if self.marked else {}
+        for style, line in self._lines(rows, page):
+            how: dict[str, Any] = {"color": style.color, "lw": 1.4, "zorder": 2}
+            how |= {"marker": style.marker, "ms": 4.0} if self.marked else {}
             axes.plot(line["x"], line["y"], **{**how, **self.how})
 
-    def _lines(self, rows: pd.DataFrame, page: Page) -> Iterator[tuple[Look, pd.DataFrame]]:
+    def _lines(self, rows: pd.DataFrame, page: Page) -> Iterator[tuple[Style, pd.DataFrame]]:
         shown = rows_of(rows, self.of)
-        for name, look in self._looks(page).items():
+        for name, style in self._styles(page).items():
             of_look = shown[shown[self.by] == name] if self.by else shown
             parts = of_look.groupby(self.unit, sort=False) if self.unit else [("", of_look)]
-            yield from ((look, part) for _, part in parts if len(part))
+            yield from ((style, part) for _, part in parts if len(part))
 
-    def _looks(self, page: Page) -> Looks:
-        return looks_in(self.looks, page) if self.by else {"": Look(self.color, "", self.label)}
+    def _styles(self, page: Page) -> Styles:
+        return styles_in(self.styles, page) if self.by else {"": Style(self.color, "", self.label)}
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
-        """Return a line for each look that occurs."""
+        """Return a line for each style that occurs."""
         shown = rows_of(table, self.of) if self.keyed else table.iloc[:0]
         named = shown[self.by] if self.by else [""] * len(shown)
-        style: dict[str, Any] = {"lw": 1.4, "ms": 4.5}
-        style |= {name: self.how[name] for name in ("ls", "lw") if name in self.how}
+        handle: dict[str, Any] = {"lw": 1.4, "ms": 4.5}
+        handle |= {name: self.how[name] for name in ("ls", "lw") if name in self.how}
         return [
-            Line2D([], [], color=look.color, marker=look.marker if self.marked else "",
-                   label=look.label, **style)
-            for look in labelled(self._looks(page), named)
-            if look.label
+            Line2D([], [], color=style.color, marker=style.marker if self.marked else "",
+                   label=style.label, **handle)
+            for style in labelled(self._styles(page), named)
+            if style.label
         ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Bands(Layer):
-    """A pale band between the columns ``low`` and ``high``, for each look."""
+    """A pale band between the columns ``low`` and ``high``, for each style."""
 
     by: str = "what"
-    looks: Looks | None = None
+    styles: Styles | None = None
 
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
-        for name, look in looks_in(self.looks, page).items():
+        for name, style in styles_in(self.styles, page).items():
             band = rows[rows[self.by] == name]
             axes.fill_between(
-                band["x"], band["low"], band["high"], color=look.color, alpha=0.2, lw=0
+                band["x"], band["low"], band["high"], color=style.color, alpha=0.2, lw=0
             )
 
 
@@ -297,16 +301,16 @@ class Texts(Layer):
                 )  # fmt: skip
 
 
-def looks_in(looks: Looks | None, page: Page) -> Looks:
-    """Return the looks of a layer, by default those of the run's treatments."""
-    return page.looks if looks is None else looks
+def styles_in(styles: Styles | None, page: Page) -> Styles:
+    """Return the styles of a layer, by default those of the run's treatments."""
+    return page.styles if styles is None else styles
 
 
-def labelled(looks: Looks, named: Iterable[object]) -> list[Look]:
-    """Return the looks that are named, with labels that fit on a line of a key."""
+def labelled(styles: Styles, named: Iterable[object]) -> list[Style]:
+    """Return the styles that are named, with labels that fit on a line of a key."""
     names = set(named)
-    shown = [look for name, look in looks.items() if name in names]
-    return [replace(look, label=key_label(look.label)) for look in shown]
+    shown = [style for name, style in styles.items() if name in names]
+    return [replace(style, label=key_label(style.label)) for style in shown]
 
 
 def key_label(label: str) -> str:
@@ -336,29 +340,29 @@ def highest_of(rows: pd.DataFrame, column: str) -> float:
     return float(rows[column].astype(float).max())
 
 
-def draw_points(axes: Axes, points: pd.DataFrame, by: str, looks: Looks, **how: Any) -> None:
-    """Draw each row of ``points`` as a point, in the look that its column ``by`` names.
+def draw_points(axes: Axes, points: pd.DataFrame, by: str, styles: Styles, **how: Any) -> None:
+    """Draw each row of ``points`` as a point, in the style that its column ``by`` names.
 
-    Rows without a look, or without a number in x or y, are left out. If there is a column
+    Rows without a style, or without a number in x or y, are left out. If there is a column
     ``state``, points that are not ``valid`` are hollow and lie below the others. ``how`` is passed
     to :func:`seaborn.scatterplot`.
     """
     finite = np.isfinite(points[["x", "y"]].to_numpy(float)).all(axis=1)
-    shown = points.loc[finite & points[by].isin(list(looks))]
+    shown = points.loc[finite & points[by].isin(list(styles))]
     valid = shown.get("state", pd.Series(VALID, shown.index)).eq(VALID)
     if not valid.all():
         below = {**how, "zorder": how.get("zorder", ZORDER) - BELOW}
         before = len(axes.collections)
-        _scatter(axes, shown.loc[~valid], by, looks, **below)
+        _scatter(axes, shown.loc[~valid], by, styles, **below)
         for drawn in axes.collections[before:]:
             drawn.set(edgecolors=drawn.get_facecolor(), facecolors="white", linewidths=1.0)
-    _scatter(axes, shown.loc[valid], by, looks, **how)
+    _scatter(axes, shown.loc[valid], by, styles, **how)
 
 
-def _scatter(axes: Axes, points: pd.DataFrame, by: str, looks: Looks, **how: Any) -> None:
+def _scatter(axes: Axes, points: pd.DataFrame, by: str, styles: Styles, **how: Any) -> None:
     import seaborn as sns
 
-    names = [name for name in looks if name in set(points[by])]
+    names = [name for name in styles if name in set(points[by])]
     if not names:
         return
     settings: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.3, "zorder": ZORDER}
@@ -366,8 +370,8 @@ def _scatter(axes: Axes, points: pd.DataFrame, by: str, looks: Looks, **how: Any
     named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
     sns.scatterplot(
         points, x="x", y="y", hue=by, style=by, hue_order=names, style_order=names, legend=False,
-        palette={name: looks[name].color for name in names},
-        markers={name: looks[name].marker for name in names},
+        palette={name: styles[name].color for name in names},
+        markers={name: styles[name].marker for name in names},
         ax=axes, **{**settings, **how},
     )  # fmt: skip
     axes.set(**named)

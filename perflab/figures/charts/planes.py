@@ -19,7 +19,7 @@ from perflab.figures.theme import MUTED, tick_label
 
 TITLE_PT, TITLE_LINE_IN = 8.0, 0.14
 # The name of the only panel, and the panel of rows that are in all panels.
-WHOLE, EVERYWHERE = "", ""
+ONLY_PANEL, EVERYWHERE = "", ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Planes:
         ).ravel()
         for spare in panels[len(planes) :]:
             spare.remove()
-        parts = [table if name == WHOLE else self._panel_rows(table, name) for name in planes]
+        parts = [table if name == ONLY_PANEL else self._panel_rows(table, name) for name in planes]
         shown = list(zip(panels, parts, planes.values(), strict=False))
         for (axes, rows, _), title in zip(shown, titles, strict=True):
             axes.set_title(title, size=TITLE_PT)
@@ -100,7 +100,7 @@ class Planes:
 
     def _planes(self, table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
         if isinstance(self.planes, Plane):
-            return {WHOLE: self.planes}
+            return {ONLY_PANEL: self.planes}
         return self.planes if isinstance(self.planes, Mapping) else self.planes(table, page)
 
     def _panel_rows(self, table: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -26,7 +26,7 @@ ASIDE = "aside"
 
 def treatments(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:  # noqa: ARG001
     """Return the label of each treatment of the run, as the rows of a chart."""
-    return {name: look.label for name, look in page.looks.items()}
+    return {name: style.label for name, style in page.styles.items()}
 
 
 @dataclass(frozen=True)

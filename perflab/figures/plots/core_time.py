@@ -20,7 +20,7 @@ from perflab.analysis.accounts.core_accounts import (
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Marks, RowChart, Stack
 from perflab.figures.origin import Page
-from perflab.figures.theme import INK, PALETTE, in_order, looks_of
+from perflab.figures.theme import INK, PALETTE, in_order, styles_of
 from perflab.figures.view import View
 
 CORE_TITLE = "what an answer costs the cores, and how long threads waited for one"
@@ -75,6 +75,6 @@ def _words(account: CoreAccount) -> str:
 
 
 CORE_TIME = View(
-    "core_time", CORE_TITLE, lambda run: in_order(core_time(run), looks_of(run.record)),
+    "core_time", CORE_TITLE, lambda run: in_order(core_time(run), styles_of(run.record)),
     draw_core_time, suits=has_accounts,
 )  # fmt: skip

@@ -23,8 +23,8 @@ LINE_IN, SMALL_LINE_IN = 0.145, 0.125
 PAD_IN = 0.09
 LEAST_IN = 0.62
 # Heights in a row's picture: the first and the last block, the estimate, the published value.
-BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
-POINT, MEASURED, CLAIMED = PALETTE[7], INK, theme.PUBLISHED
+BLOCKS, ESTIMATE, PUBLISHED_AT = (0.08, 0.46), 0.66, 0.88
+POINT, MEASURED, CLAIMED = PALETTE[7], INK, theme.PUBLISHED_COLOR
 GAP_IN = 0.09
 SHARE, LEVEL = "share", "level"
 # The axis shows at least this ratio on both sides of 1.
@@ -173,7 +173,7 @@ def draw(axes: Axes, claim: Claim, top_in: float, height_in: float) -> None:
         axes.plot([claim.measured], [at(ESTIMATE)], marker="s", ms=5, color=MEASURED, zorder=4,
                   gid="estimate")  # fmt: skip
     if claim.published:
-        _draw_published(axes, claim, at(PUBLISHED))
+        _draw_published(axes, claim, at(PUBLISHED_AT))
 
 
 def _mark(claim: Claim) -> str:

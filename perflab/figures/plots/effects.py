@@ -48,7 +48,7 @@ from perflab.recordings import Contrast, Run
 
 TITLE = "what every claim comes to, block by block"
 AXIS_IN = 0.5
-COLUMNS = [field.name for field in fields(Claim)]
+CLAIM_COLUMNS = [field.name for field in fields(Claim)]
 # A panel holds rows that share an axis: what is measured, in which unit, and on which scale.
 Kind = tuple[str, str, str]
 WITHOUT: Kind = ("", "", "")
@@ -63,7 +63,7 @@ def effect_table(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     """
     # What a rule of the system judges has a figure of its own.
     of_contrasts = [finding for finding in findings if finding.contrast in run.record.contrasts]
-    table = pd.DataFrame([*map(effect_row, of_contrasts)], columns=COLUMNS)
+    table = pd.DataFrame([*map(effect_row, of_contrasts)], columns=CLAIM_COLUMNS)
     return table if table["limit"].notna().any() else table.drop(columns="limit")
 
 
@@ -109,7 +109,7 @@ def _published_value(contrast: Contrast) -> float | None:
 
 
 def _no_claim(page: Page) -> str:
-    if len(page.looks) == 1:
+    if len(page.styles) == 1:
         return "This run has one treatment, so there is nothing to compare it with."
     return "This run has no claim that compares two of its treatments."
 

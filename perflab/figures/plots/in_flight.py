@@ -24,14 +24,14 @@ from perflab.figures.charts import (
     Planes,
 )
 from perflab.figures.origin import Page
-from perflab.figures.theme import INK, PALETTE, Look, in_order
+from perflab.figures.theme import INK, PALETTE, Style, in_order
 from perflab.figures.view import View
 from perflab.statistics.in_words import number
 
 IN_FLIGHT_TITLE = "requests in flight over time, and where the other users are"
 COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[2], ELSEWHERE: PALETTE[4]}
-PLACES = {state: Look(color, "", state) for state, color in COLORS.items()}
-OF_LAW = {LAW: Look(INK, "", "Little's law")}
+PLACES = {state: Style(color, "", state) for state, color in COLORS.items()}
+OF_LAW = {LAW: Style(INK, "", "Little's law")}
 PANEL_IN = 2.0
 ROOM = 1.3
 
@@ -47,9 +47,9 @@ def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
         " Dashed: what Little's law says must wait for the server, answers per second × mean time"
         " from sending to the last byte.",
         layers=(
-            Bands(by="state", looks={**PLACES, **OF_LAW}),
-            Lines(by="state", looks=PLACES, how={"lw": 1.3}),
-            Lines(by="state", looks=OF_LAW, how=law),
+            Bands(by="state", styles={**PLACES, **OF_LAW}),
+            Lines(by="state", styles=PLACES, how={"lw": 1.3}),
+            Lines(by="state", styles=OF_LAW, how=law),
         ),
         planes=lambda rows, drawn: _planes(rows, drawn, Axis("requests, or users", ends=(0, top))),
         y="median",
@@ -73,8 +73,8 @@ def _planes(table: pd.DataFrame, page: Page, y: Axis) -> dict[str, Plane]:
     x = Axis("s", ends=(0, None))
     words = {str(name): _words(rows) for name, rows in table.groupby("treatment")}
     return {
-        name: Plane(x, y, "\n".join(filter(None, (look.label, words.get(name)))))
-        for name, look in page.looks.items()
+        name: Plane(x, y, "\n".join(filter(None, (style.label, words.get(name)))))
+        for name, style in page.styles.items()
     }
 
 

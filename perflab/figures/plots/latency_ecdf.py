@@ -19,7 +19,7 @@ from perflab.figures.charts import (
 )
 from perflab.figures.charts.planes import EVERYWHERE
 from perflab.figures.origin import Page
-from perflab.figures.theme import FAINT, Look
+from perflab.figures.theme import FAINT, Style
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.statistics import CENSORED
@@ -100,14 +100,14 @@ def _marks(run: Run, treatments: list[str]) -> pd.DataFrame:
 
 def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the share of responses done within a time, by treatment."""
-    shared = len(page.looks) <= SHARED_PANEL
+    shared = len(page.styles) <= SHARED_PANEL
     x = Axis("response time, ms (log)", log=True)
     y = Axis("responses done, %", ends=(-2, 103), ticks=SHARES_MARKED)
-    of_each = {name: look.label for name, look in page.looks.items()}
+    of_each = {name: style.label for name, style in page.styles.items()}
     labels = {EVERYWHERE: ""} if shared else of_each
-    tables = [_panel_table(table, name, page.looks) for name in labels]
+    tables = [_panel_table(table, name, page.styles) for name in labels]
     line: dict[str, Any] = {"by": "treatment", "unit": "curve"}
-    dashes = dict(zip(page.looks, DASHES, strict=False)) if shared else {}
+    dashes = dict(zip(page.styles, DASHES, strict=False)) if shared else {}
     chart = Planes(
         ECDF_TITLE,
         "How to read it: at a time on the axis below, a line is as high as the share of responses"
@@ -122,9 +122,9 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
             Lines((ALONE,), how={"lw": 1.0, "gid": "trial"}, keyed=shared, **line),
             Lines((THIN,), how={"lw": 0.5, "alpha": 0.45, "gid": "trial"}, keyed=False, **line),
             *(
-                Lines((THICK,), looks={name: look}, keyed=shared, **line,
+                Lines((THICK,), styles={name: style}, keyed=shared, **line,
                       how={"lw": 2.0, "ls": dashes.get(name, "-"), "gid": "pooled"})
-                for name, look in page.looks.items()
+                for name, style in page.styles.items()
             ),
             Points((MARKS,), by="treatment", keyed=False,
                    how={"s": 30, "linewidth": 0.8, "zorder": 5}),
@@ -141,13 +141,13 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
     return chart.draw(pd.concat(tables, ignore_index=True), page)
 
 
-def _panel_table(table: pd.DataFrame, panel: str, looks: Mapping[str, Look]) -> pd.DataFrame:
+def _panel_table(table: pd.DataFrame, panel: str, styles: Mapping[str, Style]) -> pd.DataFrame:
     """Return the rows of one panel: its treatment's curves, and in grey those of the others."""
     marks, pooled = table["curve"] == MARKS, table["curve"] == POOLED
     # The main line of each treatment: the pooled one, or its only trial.
     whole = pooled | (~table["treatment"].isin(table.loc[pooled, "treatment"]) & ~marks)
     what = np.select([marks, pooled, whole], [MARKS, THICK, ALONE], THIN)
-    in_panel = table["treatment"].isin([panel] if panel else [*looks])
+    in_panel = table["treatment"].isin([panel] if panel else [*styles])
     shown = table.assign(what=np.where(in_panel, what, OTHER), percent=100 * table["share_done"])
     return shown[in_panel | whole].assign(panel=panel) if in_panel.any() else shown.iloc[:0]
 

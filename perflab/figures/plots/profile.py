@@ -11,7 +11,7 @@ from perflab.figures.origin import Page
 from perflab.figures.view import ARROW, View
 
 PROFILE_TITLE = "where the time goes, by function"
-SHOWN = 10
+MOST_FUNCTIONS = 10
 BAR_IN = 0.17
 # The axis ends at this many times the largest share, to leave room for numbers.
 BEYOND = 1.35
@@ -20,13 +20,13 @@ BEYOND = 1.35
 def draw_profile(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the functions that take the most time, the largest on top."""
     trials = table.groupby("treatment")["trials"].first()
-    looks = {name: look for name, look in page.looks.items() if name in trials}
+    styles = {name: style for name, style in page.styles.items() if name in trials}
     longest = float(table["percent"].max())
     bars = Bars(
-        {name: look.color for name, look in looks.items()},
+        {name: style.color for name, style in styles.items()},
         "{:.1f}".format,
         by="treatment",
-        labels={name: f"{look.label}, n = {trials[name]}" for name, look in looks.items()},
+        labels={name: f"{style.label}, n = {trials[name]}" for name, style in styles.items()},
         within=(0.0, BEYOND * longest),
     )
     chart = RowChart(
@@ -39,12 +39,12 @@ def draw_profile(table: pd.DataFrame, page: Page) -> LabFigure:
         row="function",
         value="percent",
         labels=lambda rows, _: {name: name for name in rows["function"].unique()},
-        row_in=BAR_IN * len(looks) + 0.1,
+        row_in=BAR_IN * len(styles) + 0.1,
     )
     return chart.draw(table, page)
 
 
 PROFILE = View(
-    "profile", PROFILE_TITLE, lambda run: function_shares(run, SHOWN), draw_profile,
+    "profile", PROFILE_TITLE, lambda run: function_shares(run, MOST_FUNCTIONS), draw_profile,
     suits=lambda run: bool(profiled(run)),
 )  # fmt: skip

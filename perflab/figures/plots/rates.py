@@ -13,14 +13,14 @@ from perflab.analysis.typical_values import typical_value
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points
 from perflab.figures.origin import TYPICAL, Page, estimate_row, trials_shown
-from perflab.figures.theme import Look, appearance
+from perflab.figures.theme import Style, appearance
 from perflab.figures.view import View, varies
 from perflab.recordings import Run
 
 RATE, TRIAL = "rate", "trial"
 # An interval may reach this many times beyond the trials.
 BEYOND = 3.0
-COLUMNS = ["response", "what", "series", "rate", "state", "value", "low", "high"]
+RATE_COLUMNS = ["response", "what", "series", "rate", "state", "value", "low", "high"]
 
 
 def rate_table(run: Run, panels: Mapping[str, str]) -> pd.DataFrame:
@@ -40,7 +40,7 @@ def rate_table(run: Run, panels: Mapping[str, str]) -> pd.DataFrame:
     place = trials["series"].map([*dict.fromkeys(words.values())].index)
     trials = trials.assign(place=place).sort_values(["place", "rate", "block"])
     parts = [part for response in panels for part in _of_response(response, trials)]
-    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat(parts, ignore_index=True).reindex(columns=RATE_COLUMNS)
 
 
 def _of_response(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
@@ -59,8 +59,8 @@ def _of_response(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
 def draw_rates(table: pd.DataFrame, page: Page, title: str, panels: Mapping[str, str]) -> LabFigure:
     """Draw every trial against the offered rate."""
     series = enumerate(table["series"].unique())
-    looks = {name: Look(*appearance(place), name) for place, name in series}
-    style: dict[str, Any] = {"by": "series", "looks": looks}
+    styles = {name: Style(*appearance(place), name) for place, name in series}
+    style: dict[str, Any] = {"by": "series", "styles": styles}
     rates = {float(rate): f"{rate:,.0f}" for rate in sorted(table["rate"].unique())}
     x = Axis("offered load, requests per second", log=True, ticks=rates)
     chart = Planes(
@@ -81,7 +81,7 @@ def draw_rates(table: pd.DataFrame, page: Page, title: str, panels: Mapping[str,
         further_in=3.1,
     )  # fmt: skip
     # Series are shifted sideways, because their trials at one rate would hide each other.
-    shifts = {name: 1.05 ** (place - (len(looks) - 1) / 2) for place, name in enumerate(looks)}
+    shifts = {name: 1.05 ** (place - (len(styles) - 1) / 2) for place, name in enumerate(styles)}
     return chart.draw(table.assign(at=table["rate"] * table["series"].map(shifts)), page)
 
 

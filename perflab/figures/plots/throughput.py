@@ -39,7 +39,7 @@ BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
 # An interval ends in an arrow at this many times the fastest trial.
 BEYOND = 1.3
-COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high", "n"]
+THROUGHPUT_COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high", "n"]
 
 
 def throughput_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
@@ -51,13 +51,13 @@ def throughput_table(run: Run, published: PublishedValues = nothing_published) -
     """
     trials = run.current_trials()
     if "throughput_rps" not in trials or not np.isfinite(trials["throughput_rps"]).any():
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=THROUGHPUT_COLUMNS)
     typical = typical_rows(run, "throughput_rps").rename(columns={"value": "throughput_rps"})
     trials = trials.assign(what=TRIAL).sort_values(["block", "position", "attempt"])
     columns = {"value": "throughput_rps", "load": "state"}
     absolutes = published(run, "throughput_rps").rename(columns=columns).assign(what=PUBLISHED)
     shown = [part for part in (trials, typical, absolutes) if len(part)]
-    return pd.concat(shown, ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat(shown, ignore_index=True).reindex(columns=THROUGHPUT_COLUMNS)
 
 
 @dataclass(frozen=True)

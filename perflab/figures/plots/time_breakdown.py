@@ -18,7 +18,7 @@ from perflab.figures.charts import (
     Stack,
 )
 from perflab.figures.origin import Page, in_words, typical_rows
-from perflab.figures.theme import looks_of
+from perflab.figures.theme import styles_of
 from perflab.figures.view import PUBLISHED, View, nothing_published
 from perflab.figures.view import Published as PublishedValues
 from perflab.recordings import Run
@@ -38,7 +38,7 @@ OF_PHASES = (
     "#EE99AA", "#333388", "#CCEECC", "#A03030",
 )  # fmt: skip
 BREAKDOWN_TITLE = "where the time goes, mean parts of a response time"
-WHOLE = "whole response"
+WHOLE_RESPONSE = "whole response"
 BREAKDOWN_COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
 OF_WHOLE = {"value": "mean_ms", "low": "low_ms", "high": "high_ms", "n": "trials"}
 REST = "unaccounted app"
@@ -55,17 +55,17 @@ def time_breakdown_table(run: Run, published: PublishedValues = nothing_publishe
     with the load as ``state``.
     """
     requests = run.requests()
-    whole = typical_rows(run, "mean_ms").rename(columns=OF_WHOLE).assign(part=WHOLE)
+    whole = typical_rows(run, "mean_ms").rename(columns=OF_WHOLE).assign(part=WHOLE_RESPONSE)
     if requests.empty:  # a bar without parts would look like one that was not divided
         whole = whole.iloc[:0]
     parts = of_whole(decompose(requests), whole)
-    order = [*_order(parts["part"]), WHOLE, PUBLISHED]
+    order = [*_order(parts["part"]), WHOLE_RESPONSE, PUBLISHED]
     columns = {"value": "mean_ms", "load": "state"}
     absolutes = published(run, "mean_ms").rename(columns=columns).assign(part=PUBLISHED)
     absolutes = absolutes[absolutes["treatment"].isin(whole["treatment"])]
     shown = [parts[["treatment", "part", "mean_ms"]], whole, absolutes]
     joined = pd.concat([part for part in shown if len(part)] or shown, ignore_index=True)
-    sorted_as = {"treatment": list(looks_of(run.record)), "part": order}
+    sorted_as = {"treatment": list(styles_of(run.record)), "part": order}
     return joined.sort_values(
         ["treatment", "part"], key=lambda names: names.map(sorted_as[str(names.name)].index)
     ).reindex(columns=BREAKDOWN_COLUMNS)
@@ -96,9 +96,9 @@ def _order(names: Iterable[str]) -> list[str]:
 def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the mean parts of a response time as one stacked bar per treatment."""
     table = _with_few_parts(table)
-    is_part = ~table["part"].isin([WHOLE, PUBLISHED])
+    is_part = ~table["part"].isin([WHOLE_RESPONSE, PUBLISHED])
     colors = _colors(table[is_part])
-    longest = float(table.loc[table["part"] == WHOLE, "mean_ms"].max())
+    longest = float(table.loc[table["part"] == WHOLE_RESPONSE, "mean_ms"].max())
     furthest = float(np.nanmax(table["mean_ms"])) * 1.08
     chart = RowChart(
         BREAKDOWN_TITLE,
@@ -108,7 +108,7 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
         layers=(
             Stack(colors, labels={part: part_words(part) for part in colors},
                   words=_short, height=BAR),
-            Intervals((WHOLE,), "low_ms", "high_ms", at=-BAR / 2 - 0.08,
+            Intervals((WHOLE_RESPONSE,), "low_ms", "high_ms", at=-BAR / 2 - 0.08,
                       within=(0.0, max(furthest, 1.2 * longest)), size=6),
             Published(at=BAR / 2 + 0.1),
         ),
@@ -123,7 +123,7 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
 
 def _with_few_parts(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with its largest parts, and the sum of the others as one part."""
-    is_part = ~table["part"].isin([WHOLE, PUBLISHED])
+    is_part = ~table["part"].isin([WHOLE_RESPONSE, PUBLISHED])
     largest = table[is_part].groupby("part")["mean_ms"].max().nlargest(MOST_PARTS)
     others = table[is_part & ~table["part"].isin(largest.index)]
     if others["part"].nunique() < 2:
@@ -145,7 +145,7 @@ def _colors(drawn: pd.DataFrame) -> dict[str, str]:
 
 def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     names = {ours: theirs for theirs, ours in OF_WHOLE.items()}
-    totals = table[table["part"] == WHOLE].rename(columns=names).to_dict("records")
+    totals = table[table["part"] == WHOLE_RESPONSE].rename(columns=names).to_dict("records")
     return {total["treatment"]: in_words(total, "ms") for total in totals}
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from perflab.load.checks.load_remarks import QUIET_S, of_client_time
 from perflab.load.clients.outcome import CENSORED_CODES, MEASURE
 from perflab.load.records.chunk_rows import NOTHING, chunk_rows
-from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.load.records.times import Times, of_rows, short_delays_ms
+from perflab.load.records.wakeups import Wakeups
 from perflab.recordings.schema import Remark
 from perflab.statistics.in_words import as_share
 
@@ -49,8 +49,8 @@ def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
     written = [chunk_rows(place) for place in result.places]
     if not any(map(len, written)):
         return None
-    parts = list(zip(written, result.rows, result.looks, strict=True))
-    short_ms = short_delays_ms(result.looks)
+    parts = list(zip(written, result.rows, result.wakeups, strict=True))
+    short_ms = short_delays_ms(result.wakeups)
     first, gaps = (
         Times(**{name: np.concatenate([one[name] for one in pieces]) for name in NAMES},
               short_ms=short_ms, timeout_ns=result.timeout_s * 1e9)
@@ -71,7 +71,7 @@ def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
     )
 
 
-def _first(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.ndarray]:
+def _first(packed: np.ndarray, rows: np.ndarray, wakeups: Wakeups) -> dict[str, np.ndarray]:
     content, requests = packed[packed["bytes"] >= 0], np.unique(packed["request"])
     answered, first = np.unique(content["request"], return_index=True)
     came_ns = np.zeros(len(rows), dtype=np.int64)
@@ -79,10 +79,10 @@ def _first(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.n
     streamed = np.array(rows[requests])
     # The first chunk stands in for the first byte: the rules for cut-off requests are the same.
     streamed["first_byte_ns"] = came_ns[requests]
-    return of_rows(looks, streamed[streamed["stage"] == MEASURE], "planned_ns", "first_byte_ns")
+    return of_rows(wakeups, streamed[streamed["stage"] == MEASURE], "planned_ns", "first_byte_ns")
 
 
-def _gaps(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.ndarray]:
+def _gaps(packed: np.ndarray, rows: np.ndarray, wakeups: Wakeups) -> dict[str, np.ndarray]:
     content = packed[packed["bytes"] >= 0]
     has_end = np.zeros(len(rows), dtype=bool)
     has_end[packed["request"][(packed["bytes"] < 0) & (packed["bytes"] != NOTHING)]] = True
@@ -96,7 +96,7 @@ def _gaps(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.nd
     return {
         "known": until - since,
         "elapsed": rows["done_ns"][row_of_chunk[open_end]] - at_ns[open_end],
-        "late": looks.stood_still_ns(since, until),
+        "late": wakeups.stood_still_ns(since, until),
         # How many gaps a failed stream would have had is not known.
         "failed": np.zeros(0, dtype=np.int64),
     }

@@ -103,11 +103,11 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in causes if cause.error in REFUSALS)
     wall_ns = max(1, result.counted_ns)
-    looks_ms, ticks_ms = stalls.delays(result, workload)
+    wakeups_ms, ticks_ms = stalls.delays(result, workload)
     ticks_of = percentiles_of(ticks_ms, (50, 99))
     response = result.response_times
     judged = stalls.received(result) if len(streamed) else response
-    short_ms = looks_ms[looks_ms < TICK_MS]
+    short_ms = wakeups_ms[wakeups_ms < TICK_MS]
     judged = replace(judged if len(judged.known) else response, short_ms=short_ms)
     judgement = SelfCheck(
         lag_p50_ms=lags_ns[50] / 1e6,
@@ -173,7 +173,7 @@ def _late_reasons(times: Times) -> list[Reason]:
 
 
 def _queue_reasons(judgement: SelfCheck, times: Times) -> list[Reason]:
-    """Return a reason where half of a client's looks are late: its own work is slow as well."""
+    """Return a reason where half of a client's wakeups are late: its own work is slow as well."""
     delay_ms = judgement.loop_delay_p50_ms
     median = times.numbers((50,))["p50"].low
     if not delay_ms > np.nanmax([LEAST_LATE_MS["p50"], MAX_CLIENT_SHARE * median]):

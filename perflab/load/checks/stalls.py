@@ -16,18 +16,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.records.times import Times, short_delays_ms
+from perflab.load.records.wakeups import Wakeups
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.workload import Workload
 
 WINDOWS = 20
 BUSY_SHARE = 0.5
+NONE = np.zeros(0, dtype=np.int64)
 
 
 def delays(result: LoadResult, workload: Workload) -> tuple[np.ndarray, np.ndarray]:
-    """Return the event loop's delays by which a load is judged, in ms: of looks, and of ticks.
+    """Return the event loop's delays by which a load is judged, in ms: of wakeups, and of ticks.
 
     There is one delay per look (wake-up): these can be counted as independent. Every tick has one,
     missed ones included: how late the loop was over the time. A single 0 stands for no look.
@@ -36,8 +37,8 @@ def delays(result: LoadResult, workload: Workload) -> tuple[np.ndarray, np.ndarr
     scripted users only those of the busy part count: a crowd that joins for a minute and acts for
     half of one would hide a late loop behind the quiet time before it.
     """
-    woken = [(looks.woken_ns, looks.late_ms) for looks in result.judged_looks]
-    ticks = [looks.ticks for looks in result.judged_looks]
+    woken = [(wakeups.woken_ns, wakeups.late_ms) for wakeups in result.judged_wakeups]
+    ticks = [wakeups.ticks for wakeups in result.judged_wakeups]
     return _judged(woken, result, workload), _judged(ticks, result, workload)
 
 
@@ -79,35 +80,34 @@ def _recorded_at_ns(result: LoadResult) -> np.ndarray:
 def stalled_share(result: LoadResult) -> float:
     """Return the share of the measured time in which the workers' event loops stood still."""
     begin_ns, end_ns = result.counted.T
-    length_ns = result.counted_ns * max(1, len(result.looks))
-    still_ns = sum(int(looks.stood_still_ns(begin_ns, end_ns).sum()) for looks in result.looks)
+    length_ns = result.counted_ns * max(1, len(result.wakeups))
+    still_ns = sum(
+        int(wakeups.stood_still_ns(begin_ns, end_ns).sum()) for wakeups in result.wakeups
+    )
     return still_ns / length_ns if length_ns > 0 else 0.0
-
-
-NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Sending:
     """When the sending of each message began (ns), by its planned instant.
 
-    ``looks`` are those of each worker; without any, no stall is known.
+    ``wakeups`` are those of each worker; without any, no stall is known.
     """
 
     at_ns: pd.Series[int]
-    looks: Sequence[Looks] = ()
+    wakeups: Sequence[Wakeups] = ()
 
     @classmethod
-    def of(cls, messages: pd.DataFrame, looks: Sequence[Looks] = ()) -> Sending:
+    def of(cls, messages: pd.DataFrame, wakeups: Sequence[Wakeups] = ()) -> Sending:
         """Read it from a recording; of messages planned for one instant the last counts."""
         sent = messages[(messages["direction"] == "sent") & (messages["planned_ns"] > 0)]
-        return cls(sent.groupby("planned_ns")["at_ns"].max(), looks)
+        return cls(sent.groupby("planned_ns")["at_ns"].max(), wakeups)
 
     def times(self, received: pd.DataFrame) -> Times:
         """Return the times of messages that listeners received (rows of a recording)."""
         parts = [self._of_worker(int(str(name)), rows) for name, rows in received.groupby("worker")]
         known, late = map(np.concatenate, zip((NONE, NONE), *parts, strict=True))
-        return Times(known, NONE, late, short_delays_ms(self.looks))
+        return Times(known, NONE, late, short_delays_ms(self.wakeups))
 
     def _of_worker(self, worker: int, received: pd.DataFrame) -> tuple[np.ndarray, ...]:
         planned_ns, received_ns = received["planned_ns"].to_numpy(), received["at_ns"].to_numpy()
@@ -116,8 +116,8 @@ class Sending:
             received["planned_ns"].map(self.at_ns).fillna(received["planned_ns"]).to_numpy(np.int64)
         )
         sent_ns = np.clip(sent_ns, planned_ns, received_ns)
-        looks = self.looks[worker] if worker < len(self.looks) else Looks()
-        late = sent_ns - planned_ns + looks.stood_still_ns(sent_ns, received_ns)
+        wakeups = self.wakeups[worker] if worker < len(self.wakeups) else Wakeups()
+        late = sent_ns - planned_ns + wakeups.stood_still_ns(sent_ns, received_ns)
         return received_ns - planned_ns, late
 
 
@@ -126,4 +126,4 @@ def received(result: LoadResult) -> Times:
     messages = result.messages.rename(columns={"key": "planned_ns"})
     named = messages[(messages["planned_ns"] > 0) & (messages["kind"] != "")]
     chosen = (named["direction"] == "received") & (named["planned_ns"] >= result.begin_ns)
-    return Sending.of(named, result.looks).times(named[chosen])
+    return Sending.of(named, result.wakeups).times(named[chosen])

@@ -13,7 +13,14 @@ from functools import cache, lru_cache
 from perflab.errors import TargetRefused
 from perflab.load.clients.connection import Connection
 from perflab.load.clients.encodings import Packed
-from perflab.load.clients.exchange import ENDLESS, REDIRECTS, WHOLE, Exchange, Prepared, followed
+from perflab.load.clients.exchange import (
+    ENDLESS,
+    OF_WHOLE_ANSWERS,
+    REDIRECTS,
+    Exchange,
+    Prepared,
+    followed,
+)
 from perflab.load.clients.kept_answers import AnswerKeeper
 from perflab.load.clients.library_client import LibraryClient
 from perflab.load.clients.outcome import CODES, FirstErrors
@@ -154,7 +161,7 @@ class LeanClient:
     def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
         """Take the connection back and hand the exchange to whoever waits for it."""
         if exchange.prepared.redirects:
-            if exchange.status in REDIRECTS and exchange.error in WHOLE:
+            if exchange.status in REDIRECTS and exchange.error in OF_WHOLE_ANSWERS:
                 # The location is read before another request uses the connection.
                 location = connection.location()
                 self._release(connection, exchange, keep, sticky=False)

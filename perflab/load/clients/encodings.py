@@ -29,6 +29,9 @@ LIBRARIES = {
 }
 _ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
 clock = time.perf_counter_ns
+# By encodings: the number of ``answers`` under them and their ``bytes`` on the wire; and of those
+# that something looked into (``unpacked``) ``unpacked_bytes`` and ``unpacking_ns``.
+Packed = dict[str, Counter[str]]
 
 
 def encoding_of(head: bytes) -> str:
@@ -137,11 +140,6 @@ def unpacked(body: bytes, encoding: str) -> tuple[bytes, str]:
     unpacker = Unpacker(encoding)
     content = b"".join(unpacker.take(body))
     return content, unpacker.problem[1] if unpacker.problem else ""
-
-
-# By encodings: the number of ``answers`` under them and their ``bytes`` on the wire; and of those
-# that something looked into (``unpacked``) ``unpacked_bytes`` and ``unpacking_ns``.
-Packed = dict[str, Counter[str]]
 
 
 def count(packed: Packed, encoding: str, size: int, body: Body | None) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ENDLESS = Connections()
 # Error codes of whole answers, as expected or not: any of them may be a redirect.
-WHOLE = {
+OF_WHOLE_ANSWERS = {
     CODES[name] for name in ("", "status", "body", "length", "checksum", "encoding", "decoding")
 }
 REDIRECTS = (301, 302, 303, 307, 308)

@@ -29,6 +29,7 @@ MOST_KEPT, MOST_BYTES, MOST_SIZES = 2_048, 16 << 20, 4_096
 NAME_BITS = 10
 # Lengths within 10% are about the same.
 STEP = math.log(1.1)
+Head = bytes | Mapping[str, str]
 
 
 class Kept(NamedTuple):
@@ -47,9 +48,6 @@ class Kept(NamedTuple):
 def about(size: int) -> int:
     """Return the number of a class of lengths."""
     return round(math.log(size + 1) / STEP)
-
-
-Head = bytes | Mapping[str, str]
 
 
 class AnswerKeeper:

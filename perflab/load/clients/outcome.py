@@ -49,9 +49,11 @@ CUT_OFF_CODES = tuple(CODES[name] for name in CUT_OFF)
 # The stage of a measured request during which its service was paused: see perflab.trials.slices.
 PAUSED = "paused"
 # `after`: requests that keep a load up beyond its plan. `after_stop`: requests that ended after the
-# failure that ended the load (see perflab.load.records.looks).
+# failure that ended the load (see perflab.load.records.wakeups).
 STAGES = ("warmup", "measure", "after", "after_stop")
 WARMUP, MEASURE, AFTER, AFTER_STOP = range(len(STAGES))
+MOST_KINDS = 32
+LONGEST_TEXT = 300
 
 
 class Failed(Exception):
@@ -60,10 +62,6 @@ class Failed(Exception):
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason or kind)
         self.kind = kind
-
-
-MOST_KINDS = 32
-LONGEST_TEXT = 300
 
 
 class FirstErrors:

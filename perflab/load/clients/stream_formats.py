@@ -14,6 +14,7 @@ from typing import Any, Literal
 LONGEST_EVENT_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CR, LF = b"\r\n"
+Format = Literal["sse", "ndjson"]
 
 
 class ServerSentEvents:
@@ -173,7 +174,6 @@ def _as_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-Format = Literal["sse", "ndjson"]
 FORMATS: dict[Format, type[ServerSentEvents] | type[JsonLines]] = {
     "sse": ServerSentEvents,
     "ndjson": JsonLines,

@@ -1,4 +1,4 @@
-"""Looks at a worker's event loop and CPU while the load runs."""
+"""Wakeups at a worker's event loop and CPU while the load runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LoopProbe:
     """Notes how late the event loop is at ticks of an absolute grid.
 
     A wake-up is one look, however many ticks were missed before it: a process that is stopped for
-    hours keeps 16 bytes. The ticks are computed from the looks afterwards.
+    hours keeps 16 bytes. The ticks are computed from the wakeups afterwards.
     """
 
     def __init__(self, began_ns: int) -> None:
@@ -40,7 +40,7 @@ class LoopProbe:
             self.look(now_ns)
 
     def report(self) -> dict[str, Any]:
-        """Return the looks, for :meth:`Looks.of`."""
+        """Return the wakeups, for :meth:`Wakeups.of`."""
         return {
             "began_ns": self.began_ns,
             "woken_us": self._woken_us.tolist(),

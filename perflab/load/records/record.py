@@ -29,9 +29,9 @@ from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.clients.encodings import Packed
 from perflab.load.records.columns import PHASE, frame, phase_names
 from perflab.load.records.failure_stop import FailureStop, mark
-from perflab.load.records.looks import Looks
 from perflab.load.records.loop_probe import grown_ns
 from perflab.load.records.result import LoadResult
+from perflab.load.records.wakeups import Wakeups
 from perflab.load.summary import LoadSummary
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
 from perflab.load.workload.schedule import active, planned_count
@@ -42,6 +42,9 @@ FILE = "load.json"
 ROWS_PER_GROUP = 1 << 20
 # The kind of temporary folders for raw rows.
 RAW_ROWS = "load"
+LEAST_FREE_BYTES = 64 * 1024 * 1024
+# A raw row with its phases, and both again as Parquet.
+BYTES_PER_REQUEST = 250
 
 
 def write(
@@ -89,11 +92,6 @@ def _write_requests(file: BinaryIO, result: LoadResult) -> None:
             writer.write_table(group)
     if writer is not None:
         writer.close()
-
-
-LEAST_FREE_BYTES = 64 * 1024 * 1024
-# A raw row with its phases, and both again as Parquet.
-BYTES_PER_REQUEST = 250
 
 
 @dataclass
@@ -199,7 +197,7 @@ def merged(
         folder=folder,
         workers=len(reports),
         cpu_ns=0,
-        looks=[Looks.of(report["looks"]) for report in reports],
+        wakeups=[Wakeups.of(report["wakeups"]) for report in reports],
         run_delay_share=0.0,
         unsent=sum(report["unsent"] for report in reports),
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,

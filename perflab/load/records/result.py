@@ -25,10 +25,13 @@ from perflab.load.records.arrival_points import progress
 from perflab.load.records.chunk_rows import chunks
 from perflab.load.records.columns import ROW, frame, rows, template_names
 from perflab.load.records.failure_stop import FailureStop
-from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import messages
 from perflab.load.records.times import OF_ROWS, Times, of_rows, short_delays_ms
+from perflab.load.records.wakeups import Wakeups
 from perflab.load.workload.windows import COUNTED, END, Cycles, window_of
+
+ROWS_PER_CHUNK = 1 << 20
+NO_TEMPLATE = -1
 
 
 def completed(done_ns: np.ndarray, spans: np.ndarray) -> int:
@@ -45,15 +48,11 @@ def per_second(count: float, length_ns: int) -> float:
     return count / length_ns * 1e9 if length_ns > 0 else math.nan
 
 
-ROWS_PER_CHUNK = 1 << 20
-NO_TEMPLATE = -1
-
-
 @dataclass(frozen=True)
 class LoadResult:
     """The result of one load: every request, and the reports of the workers.
 
-    ``looks`` and ``cpu_ns`` (over the measure stage) are of the workers. ``run_delay_share`` and
+    ``wakeups`` and ``cpu_ns`` (over the measure stage) are of the workers. ``run_delay_share`` and
     ``steal_share`` are shares of the time in which they had no core, and which other guests of the
     machine took from their cores; ``clock_step_ms`` is how far real time moved against monotonic
     time. ``unsent`` requests were never started, ``capped`` ones waited for the cap on connections,
@@ -68,7 +67,7 @@ class LoadResult:
     folder: Path
     workers: int
     cpu_ns: int
-    looks: Sequence[Looks]
+    wakeups: Sequence[Wakeups]
     run_delay_share: float
     unsent: int
     capped: int
@@ -225,11 +224,11 @@ class LoadResult:
         return int((self.counted[:, 1] - self.counted[:, 0]).sum())
 
     @cached_property
-    def judged_looks(self) -> Sequence[Looks]:
-        """Return the looks by which the client is judged, without those between windows."""
+    def judged_wakeups(self) -> Sequence[Wakeups]:
+        """Return the wakeups by which the client is judged, without those between windows."""
         if self.windows is None:
-            return self.looks
-        return [looks.within(self.counted) for looks in self.looks]
+            return self.wakeups
+        return [wakeups.within(self.counted) for wakeups in self.wakeups]
 
     @cached_property
     def response_times(self) -> Times:
@@ -260,11 +259,11 @@ class LoadResult:
         for worker, part in self.measured_by_worker():
             if chosen is not None:
                 part = part[part["template"] == chosen.get(worker, NO_TEMPLATE)]
-            arrays = of_rows(self.looks[worker], part, since, until, self.pauses)
+            arrays = of_rows(self.wakeups[worker], part, since, until, self.pauses)
             for name, values in arrays.items():
                 parts[name].append(values)
         joined = {name: np.concatenate(pieces) for name, pieces in parts.items()}
-        short_ms, timeout_ns = short_delays_ms(self.judged_looks), self.timeout_s * 1e9
+        short_ms, timeout_ns = short_delays_ms(self.judged_wakeups), self.timeout_s * 1e9
         return Times(**joined, short_ms=short_ms, timeout_ns=timeout_ns)
 
     @cached_property

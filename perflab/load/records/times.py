@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perflab.load.clients.outcome import CENSORED_CODES
-from perflab.load.records.looks import Looks
+from perflab.load.records.wakeups import Wakeups
 from perflab.load.workload.windows import time_within
 from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
@@ -160,7 +160,7 @@ def _statistics(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, flo
 
 
 def of_rows(
-    looks: Looks, rows: np.ndarray, since: str, until: str, pauses: np.ndarray = NEVER
+    wakeups: Wakeups, rows: np.ndarray, since: str, until: str, pauses: np.ndarray = NEVER
 ) -> dict[str, np.ndarray]:
     """Return the arrays (``OF_ROWS``) of the ``Times`` of a worker's rows between two instants."""
     # A request that never reached the first instant has no time.
@@ -169,11 +169,11 @@ def of_rows(
     # A request that was sent has waited for its connection, whatever became of it.
     has_end = (rows["error"] == 0) | (is_cut & (rows[until] > 0) & (until != "done_ns"))
     ended, cut = rows[has_end], rows[is_cut & ~has_end]
-    late = looks.stood_still_ns(ended[since], ended[until])
+    late = wakeups.stood_still_ns(ended[since], ended[until])
     if since == "planned_ns":
         # The lag holds the stalls before the start; those after it are added.
         lag = ended["started_ns"] - ended["planned_ns"]
-        late = lag + looks.stood_still_ns(ended["started_ns"], ended[until])
+        late = lag + wakeups.stood_still_ns(ended["started_ns"], ended[until])
     return {
         "known": ended[until] - ended[since],
         "elapsed": cut["done_ns"] - cut[since],
@@ -183,7 +183,7 @@ def of_rows(
     }
 
 
-def short_delays_ms(looks: Sequence[Looks]) -> np.ndarray:
+def short_delays_ms(wakeups: Sequence[Wakeups]) -> np.ndarray:
     """Return the delays of the client's event loops that are no stalls, in ms."""
-    parts = [one.late_ms[~one.is_stall] for one in looks]
+    parts = [one.late_ms[~one.is_stall] for one in wakeups]
     return np.concatenate(parts) if parts else np.zeros(0)

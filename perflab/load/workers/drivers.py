@@ -17,6 +17,10 @@ from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import Burst, ClosedLoop, OpenLoop
 from perflab.load.workload.schedule import Openings, instants
 
+clock = time.monotonic_ns
+# How long after the end of its schedule an open loop still sends requests that are late.
+GRACE_NS = 1_000_000_000
+
 
 class ClosedDriver:
     """Users who wait for their answers; they share the quotas of this worker.
@@ -172,11 +176,6 @@ class ClosedDriver:
         self._plan(user, planned_ns)
         if self._stopping and not self.in_flight:
             self._over.set()
-
-
-clock = time.monotonic_ns
-# How long after the end of its schedule an open loop still sends requests that are late.
-GRACE_NS = 1_000_000_000
 
 
 class OpenDriver:

@@ -29,6 +29,11 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload.workload import StopRules, Workload
 from perflab.paths import project_root
 
+START_DELAY_NS = 50_000_000
+# The time for scripts and connections to end, and rows to be written, after requests are given up.
+ENDING_S = 30.0
+NEVER = StopRules()
+
 
 class StopLoad(Exception):
     """A check raises it to end a load in order; the record is kept.
@@ -50,12 +55,6 @@ class Progress:
     measured: int = 0
     failed: int = 0
     in_flight: int = 0
-
-
-START_DELAY_NS = 50_000_000
-# The time for scripts and connections to end, and rows to be written, after requests are given up.
-ENDING_S = 30.0
-NEVER = StopRules()
 
 
 class WorkerProcess:

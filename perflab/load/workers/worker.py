@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 REPORT_S = 0.25
 # The delay of a report after a failure, where failures end the load: one report covers a burst.
 FAILURE_REPORT_S = 0.001
+Say = Callable[[dict[str, Any]], None]
 
 
 class LoadOrder(FrozenModel):
@@ -62,9 +63,6 @@ class LoadOrder(FrozenModel):
 def share(total: int, number: int, count: int) -> int:
     """Return a worker's part of a total; the parts of all workers add up to it."""
     return total // count + (number < total % count) if number < count else 0
-
-
-Say = Callable[[dict[str, Any]], None]
 
 
 class WorkerLoad:
@@ -265,7 +263,7 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
         "lasted_ns": load.lasted_ns,
         "first_errors": load.client.first_errors.texts(),
         "packed": load.client.packed,
-        "looks": load.probe.report(),
+        "wakeups": load.probe.report(),
         "cpu": load.cpu.report(),
         "real_time": real_time,
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,

@@ -16,6 +16,9 @@ from perflab.parameters import FrozenModel
 Measured = Literal["response", "ttft", "gap"]
 _WORDS = re.compile(r"(?:(ttft|gap)_)?p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)?")
 _LIKE = "'p99<1000ms', or of streams 'ttft_p95<500ms', 'gap_p99<100ms'"
+# How often one user asks before a load, and for how long (at least so often all the same).
+MOST_CHECKS, LEAST_CHECKS, CHECKS_S = 20, 3, 2.0
+ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 
 
 class Objective(FrozenModel):
@@ -55,11 +58,6 @@ class Objective(FrozenModel):
         """Return the objective as text, as :meth:`of_text` takes it."""
         of = "" if self.of == "response" else f"{self.of}_"
         return f"{of}p{self.percentile:g}<{self.below_ms:g}ms"
-
-
-# How often one user asks before a load, and for how long (at least so often all the same).
-MOST_CHECKS, LEAST_CHECKS, CHECKS_S = 20, 3, 2.0
-ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
 
 
 class StopRules(FrozenModel):

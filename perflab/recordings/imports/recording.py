@@ -61,6 +61,21 @@ _NO_TRIALS = (
     "These are loads by themselves, and no trials of a run: a duel starts services afresh, in "
     "random order, and says which side is worse."
 )
+# What perflab does not read, by how it begins, and what to do.
+NOT_READ = {
+    r"timeStamp,elapsed,|(<\?xml.*\s*)?<testResults": "the JTL of JMeter; 'jmeter -g FILE -o "
+    "FOLDER' reports it, and 'perflab load' or 'perflab duel' measures the same service",
+    r'\{.*"type":\s*"(Metric|Point)"|metric_name,timestamp,': "k6's single values, which do not "
+    "tell whether the load ended; run k6 with --summary-export FILE",
+}
+EXPERIMENT = "imported"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,=+:-]{0,99}", re.ASCII)
+MISSING = (
+    "planned instants", "generator lag", "the client's CPU and stalls",
+    "CPU and memory of services", "what the server counted", "facts of the machine",
+)  # fmt: skip
+# What a load of the lab's own lacks.
+OWN_MISSING = ("the order of loads", "CPU and memory of services", "facts of the machine")
 
 
 @dataclass(frozen=True)
@@ -102,13 +117,6 @@ FORMATS = (
     Format(OWN, OWN_FILE, own_load.fits, own_load.read, _OWN),
 )
 TOOLS = tuple(dict.fromkeys(form.tool for form in FORMATS))
-# What perflab does not read, by how it begins, and what to do.
-NOT_READ = {
-    r"timeStamp,elapsed,|(<\?xml.*\s*)?<testResults": "the JTL of JMeter; 'jmeter -g FILE -o "
-    "FOLDER' reports it, and 'perflab load' or 'perflab duel' measures the same service",
-    r'\{.*"type":\s*"(Metric|Point)"|metric_name,timestamp,': "k6's single values, which do not "
-    "tell whether the load ended; run k6 with --summary-export FILE",
-}
 
 
 def format_of(path: Path, text: str, tool: str = "") -> Format:
@@ -128,16 +136,6 @@ def format_of(path: Path, text: str, tool: str = "") -> Format:
             raise refused(path, 1, f"perflab does not import {what}")
     problem = f"it is no output of {', '.join(TOOLS)} that perflab imports"
     raise refused(path, 1, f"{problem}; docs/how-to/import.md lists the outputs, --tool names one")
-
-
-EXPERIMENT = "imported"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,=+:-]{0,99}", re.ASCII)
-MISSING = (
-    "planned instants", "generator lag", "the client's CPU and stalls",
-    "CPU and memory of services", "what the server counted", "facts of the machine",
-)  # fmt: skip
-# What a load of the lab's own lacks.
-OWN_MISSING = ("the order of loads", "CPU and memory of services", "facts of the machine")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ ANSWER_S = 5.0
 NONE_LEFT = "no worker is left of those that were there at the start"
 # The variable that sets how often the Dask scheduler retries a cell whose worker was lost.
 FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
+LOST = "WorkerLost"
 
 
 @dataclass(frozen=True)
@@ -258,9 +259,6 @@ def compared(
         raise HostsDiffer(f"nothing was started, because of\n{listed}")
     hosts = {address: fact["host"] for address, fact in facts_by_address.items()}
     return hosts, facts[0]["machine"]
-
-
-LOST = "WorkerLost"
 
 
 def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) -> ActiveSweep:

@@ -34,6 +34,10 @@ from perflab.systems import experiment
 LIST = "copy.json"
 # The folder of runs in a store.
 RUNS = "runs"
+BENCH = "bench"
+GIB = 1 << 30
+# Facts that must be as on the host of the sweep, and those that must be equal on all workers.
+AS_HERE, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "machine")
 
 
 class Store:
@@ -114,12 +118,6 @@ def _files_of(folder: Path) -> dict[str, Path]:
         and not path.name.startswith(".tmp-")
         and path != folder / LIST
     }
-
-
-BENCH = "bench"
-GIB = 1 << 30
-# Facts that must be as on the host of the sweep, and those that must be equal on all workers.
-AS_HERE, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "machine")
 
 
 def check_installed() -> None:

@@ -28,6 +28,9 @@ CONNECT_S = 30
 LOOK_S = 0.5
 AGAIN_S = 3.0
 BEGUN, RUN, LINE, ENDED = "begun", "run", "line", "ended"
+# Dask's profiler stops the worker's thread every 10 ms, also during a measurement.
+SETTINGS = {"distributed.worker.profile.enabled": False}
+TAKEN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -145,11 +148,6 @@ def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> Attemp
 
     places = {"notebook": moved(ended.notebook), "log": moved(ended.log), "stored": run}
     return ended.model_copy(update=places)
-
-
-# Dask's profiler stops the worker's thread every 10 ms, also during a measurement.
-SETTINGS = {"distributed.worker.profile.enabled": False}
-TAKEN_S = 10.0
 
 
 def serve(scheduler: str, listen: str = "") -> None:

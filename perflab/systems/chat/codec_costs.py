@@ -23,6 +23,11 @@ RESPONSE = "phase_op_p50_ms"
 COST = [*FACTORS, "bytes", "us", "low", "high", "n"]
 LOOPS = ["codec", "step", "published_ms", "us", "us_low", "us_high", "loops", "low", "high", "n"]
 is_of_codecs = varies(*FACTORS)
+STEPS = ("serialize", "deserialize")
+BYTES = "bytes"
+VALUES = "_values"
+TITLE = "what one message costs each codec, and how long it gets"
+PLAIN, WITH_VALUES = "plain", "values"
 
 
 def cost_table(run: Run) -> pd.DataFrame:
@@ -113,13 +118,6 @@ def _published_and_measured(run: Run) -> list[tuple[str, str, float, pd.Series[A
 def _times_us(trials: pd.DataFrame, treatment: str) -> pd.Series[Any]:
     rows = trials[trials["treatment"] == treatment].set_index("block")
     return rows.reindex(columns=[RESPONSE])[RESPONSE].dropna().astype(float)
-
-
-STEPS = ("serialize", "deserialize")
-BYTES = "bytes"
-VALUES = "_values"
-TITLE = "what one message costs each codec, and how long it gets"
-PLAIN, WITH_VALUES = "plain", "values"
 
 
 def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:

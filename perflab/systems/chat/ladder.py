@@ -12,7 +12,7 @@ import pandas as pd
 
 from perflab.figures.charts import Axis, Points, Published, RowChart, Rules, Typical
 from perflab.figures.origin import trials_shown, typical_rows
-from perflab.figures.theme import PALETTE, Look
+from perflab.figures.theme import PALETTE, Style
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, targets
 from perflab.systems.chat.rungs import published_of
@@ -30,8 +30,8 @@ OF = {
 BEYOND = 3.0
 SHARES = ("p90", "p95", "p99")
 TRIAL, TARGET = "trial", "target"
-COLUMNS = ["percentile", "what", "treatment", "state", "ms", "low", "high"]
-LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL)}
+LADDER_COLUMNS = ["percentile", "what", "treatment", "state", "ms", "low", "high"]
+STYLES = {TRIAL: Style(PALETTE[0], "o", TRIAL)}
 
 
 def targets_ms() -> dict[str, float]:
@@ -52,9 +52,9 @@ def ladder_table(run: Run, kind: str = DELIVERIES) -> pd.DataFrame:
     trials = trials_shown(run)
     columns = [f"{kind}_{share}_ms" for share in SHARES]
     if not np.isfinite(trials.reindex(columns=columns).astype(float)).any(axis=None):
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=LADDER_COLUMNS)
     parts = [part for share in SHARES for part in _of_share(run, trials, kind, share)]
-    return pd.concat(parts, ignore_index=True)[COLUMNS]
+    return pd.concat(parts, ignore_index=True)[LADDER_COLUMNS]
 
 
 def _of_share(run: Run, trials: pd.DataFrame, kind: str, share: str) -> list[pd.DataFrame]:
@@ -67,7 +67,9 @@ def _of_share(run: Run, trials: pd.DataFrame, kind: str, share: str) -> list[pd.
         _published(run, share) if kind == PINGS else pd.DataFrame(),
         pd.DataFrame([{"what": TARGET, "ms": limit_ms}]),
     ]
-    return [part.assign(percentile=share).reindex(columns=COLUMNS) for part in parts if len(part)]
+    return [
+        part.assign(percentile=share).reindex(columns=LADDER_COLUMNS) for part in parts if len(part)
+    ]
 
 
 def _published(run: Run, share: str) -> pd.DataFrame:
@@ -95,7 +97,7 @@ def _chart(kind: str) -> RowChart:
         " interval where n allows one (an arrow: it goes on); none of a single trial. Dashed: the"
         f" study's targets. {OF[kind]}",
         layers=(
-            Points(looks=LOOKS, at=0.14, how={"s": 13}),
+            Points(styles=STYLES, at=0.14, how={"s": 13}),
             Typical(among=(TRIAL,), at=-0.15, beyond=BEYOND, size=9),
             Rules((TARGET,), "target"),
             Published(at=-0.15),

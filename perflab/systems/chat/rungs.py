@@ -24,6 +24,11 @@ PERCENTILES = (90, 95, 99)
 # The two rungs that show what logins cost.
 COSTLY, FREE = "costly_logins", "free_logins"
 HERE = Path(__file__).parent
+NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+# The service takes 100,000 accounts; one is the monitor's.
+MOST_USERS = 99_999
+# What the study claims beside the effects of steps on latency.
+CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
 
 
 class PublishedRung(Rung):
@@ -36,9 +41,6 @@ class PublishedRung(Rung):
 # that before it measured protobuf. Of json and orjson it does not say which way they were measured.
 RUNGS = read_ladder(HERE / "rungs.csv", PublishedRung).rungs
 SCENARIOS = {name: rung.published_row for name, rung in RUNGS.items() if rung.published_row}
-NUMBER = re.compile(r"[1-9][0-9]{0,4}")
-# The service takes 100,000 accounts; one is the monitor's.
-MOST_USERS = 99_999
 
 
 def rung_named(name: str) -> Rung:
@@ -96,8 +98,6 @@ class Change(Parameters):
 
 
 CHANGES = rows_of(HERE / "steps.csv", Change)
-# What the study claims beside the effects of steps on latency.
-CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
 # Only these rows have trials with enough pings for a p99; each is compared with the first of them.
 AMONG_MANY = tuple(
     Change(after=f"no_deflate_{users}", before="no_deflate_300", claimed="greater")

@@ -50,6 +50,12 @@ JoinSeconds = Annotated[float, Field(ge=0, le=60, description="seconds between t
 ActionSeconds = Annotated[
     float, Field(ge=0.05, le=600, description="seconds between two actions of a user")
 ]
+SETTINGS = (
+    "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
+    "login_hash",
+)  # fmt: skip
+# The users of the published study and the monitor.
+ACCOUNTS = 251
 
 
 class ChatParameters(PresetParameters):
@@ -137,12 +143,6 @@ class Rung(Labelled):
     join_factor: float = 1.0
     ramp_s: float | None = Field(default=None, gt=0, le=3600)
     users: int = Field(default=250, ge=1, le=100_000)
-
-
-SETTINGS = (
-    "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
-    "login_hash",
-)  # fmt: skip
 
 
 def beat_s(parameters: ChatParameters, rung: Rung) -> float:
@@ -250,9 +250,6 @@ def treatments(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Tr
     stack_of = partial(stack, accounts=accounts)
     return treatments_of(labelled, parameters, levels, stack_of, workload, lambda *_: INSTRUMENTS)
 
-
-# The users of the published study and the monitor.
-ACCOUNTS = 251
 
 STACKS = (
     ReadyStack(

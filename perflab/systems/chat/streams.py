@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.load.checks.load_remarks import of_client_time
 from perflab.load.checks.selfcheck import MAX_CLIENT_CPU
 from perflab.load.checks.stalls import Sending
-from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import WIRE
 from perflab.load.records.times import Number
+from perflab.load.records.wakeups import Wakeups
 from perflab.recordings import Reason, Remark, Side
 from perflab.statistics.in_words import as_share
 from perflab.statistics.quantiles import MAX_MOVED_SHARE, OF_TRIALS, hidden_share
@@ -60,7 +60,7 @@ class Phases:
         return (inside & (self.plateau_s > 0)).to_numpy(bool)
 
 
-class _Streams(Look["Streams"]):
+class _Streams(Sensor["Streams"]):
     def begin(self) -> None:
         """Read the CPU that the service's threads have used so far."""
         self._before = self.scene.counts(NODE)
@@ -74,7 +74,7 @@ class _Streams(Look["Streams"]):
         result = load.result
         if result.messages.empty:
             return Observation()
-        observation = observed(result.messages, load.samples, load.services, counts, result.looks)
+        observation = observed(result.messages, load.samples, load.services, counts, result.wakeups)
         share = {f"beside_loop_cpu_share_{NODE}": beside_loop_share(self._before, counts)}
         return replace(observation, columns={**observation.columns, **share})
 
@@ -101,15 +101,15 @@ def observed(
     samples: pd.DataFrame,
     services: Sequence[str],
     counts: Mapping[str, Any],
-    looks: Sequence[Looks] = (),
+    wakeups: Sequence[Wakeups] = (),
 ) -> Observation:
     """Return what the streams of a load show.
 
-    ``counts`` are the server's own. The ``looks`` at each worker's event loop show the client's
+    ``counts`` are the server's own. The ``wakeups`` at each worker's event loop show the client's
     part of a latency.
     """
     table = message_table(messages)
-    numbers = latencies(table, looks)
+    numbers = latencies(table, wakeups)
     columns = stream_columns(table, samples, services)
     for name, number in numbers.items():
         column = name.replace(" ", "_")
@@ -181,7 +181,7 @@ def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]
     }
 
 
-def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
+def latencies(table: pd.DataFrame, wakeups: Sequence[Wakeups]) -> dict[str, Number]:
     """Return the percentiles of every latency (``delivery p50``...).
 
     A latency lasts from the planned instant of sending to the receiver's read. ``plateau`` is of
@@ -189,7 +189,7 @@ def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
     come late); ``join`` of those planned while users still joined (none if all joined before the
     first message); ``delivery`` of all.
     """
-    crowd, sending = phases(table), Sending.of(table, looks)
+    crowd, sending = phases(table), Sending.of(table, wakeups)
     delivered = table[table["kind"] == "delivery"]
     rows_of = {
         "delivery": delivered,

@@ -12,7 +12,7 @@ from perflab.analysis.typical_values import typical_values
 from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points, Rules
 from perflab.figures.origin import Page, trials_shown
-from perflab.figures.theme import Look, appearance
+from perflab.figures.theme import Style, appearance
 from perflab.figures.view import View
 from perflab.recordings import Run, fault
 from perflab.statistics.in_words import counted
@@ -21,6 +21,21 @@ from perflab.systems.chat.ladder import targets_ms
 
 # Levels that name a rung or follow from its users; all other levels make its configuration.
 _OF_A_RUNG = ("rung", "users", "join_s", "scenario")
+TITLE = "users held within the targets"
+# An interval may reach this many times beyond the trials.
+BEYOND = 3.0
+SAID, TRIAL, TYPICAL, TARGET = "said", "trial", "typical value", "target"
+HELD_COLUMNS = [
+    "what",
+    "configuration",
+    "users",
+    "percentile",
+    "state",
+    "ms",
+    "low",
+    "high",
+    "words",
+]
 
 
 def users_held(run: Run) -> pd.DataFrame:
@@ -142,13 +157,6 @@ def _percentile(response: str) -> str:
     return response.removeprefix("delivery_").removesuffix("_ms")
 
 
-TITLE = "users held within the targets"
-# An interval may reach this many times beyond the trials.
-BEYOND = 3.0
-SAID, TRIAL, TYPICAL, TARGET = "said", "trial", "typical value", "target"
-COLUMNS = ["what", "configuration", "users", "percentile", "state", "ms", "low", "high", "words"]
-
-
 def users_held_table(run: Run) -> pd.DataFrame:
     """Return percentiles of deliveries by configuration and users, and the study's targets.
 
@@ -157,7 +165,7 @@ def users_held_table(run: Run) -> pd.DataFrame:
     """
     rungs = _of_several(users_held(run))
     if rungs.empty:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=HELD_COLUMNS)
     names = rungs["configuration"].drop_duplicates()
     sentences = pd.DataFrame({"what": SAID, "configuration": names, "words": held_sentences(rungs)})
     trials = trials_shown(run).reindex(columns=["treatment", "state", *targets_ms()])
@@ -171,7 +179,7 @@ def users_held_table(run: Run) -> pd.DataFrame:
             pd.DataFrame([{"what": TARGET, "ms": most_ms}]),
         )
     ]
-    return pd.concat([sentences, *parts], ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat([sentences, *parts], ignore_index=True).reindex(columns=HELD_COLUMNS)
 
 
 def _of_several(rungs: pd.DataFrame) -> pd.DataFrame:
@@ -196,11 +204,11 @@ def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
     sentences = " ".join(f"{words[:1].upper()}{words[1:]}." for words in table["words"] if words)
     if not table.loc[table["what"] == TRIAL, "ms"].notna().any():
         return empty_figure(page, TITLE, f"{sentences} {page.nothing}")
-    looks = {
-        name: Look(*appearance(place), label=name.replace("_", " "))
+    styles = {
+        name: Style(*appearance(place), label=name.replace("_", " "))
         for place, name in enumerate(table.loc[table["what"] == SAID, "configuration"])
     }
-    style: dict[str, Any] = {"by": "configuration", "looks": looks}
+    style: dict[str, Any] = {"by": "configuration", "styles": styles}
     axes = Axis("users"), Axis("latency of deliveries, ms (log)", log=True)
     shares = sorted(set(table["percentile"]) - {""})
     chart = Planes(

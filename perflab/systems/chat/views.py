@@ -16,7 +16,7 @@ from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Plane, Planes, Points, Rules
 from perflab.figures.charts.layers import marker
 from perflab.figures.origin import Page
-from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, Look
+from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, Style
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.statistics.in_words import capitalized, number
@@ -28,7 +28,7 @@ from perflab.systems.chat.users_held import USERS_HELD
 from perflab.systems.chat.windows import (
     EMPTY,
     MOST_PANELS,
-    PHASE_LOOKS,
+    PHASE_STYLES,
     SERVICE,
     STREAM_TIMELINE,
     WINDOW,
@@ -45,8 +45,23 @@ CPU_COLUMNS = [
 ]  # fmt: skip
 FIGURE_1 = ("figure 1", "latency against CPU")
 # The study's reading of its own figure: latency rises, then spikes.
-PUBLISHED = {"cpu_where_latency_rises": "rise", "cpu_where_latency_spikes": "spike"}
+PUBLISHED_CPU = {"cpu_where_latency_rises": "rise", "cpu_where_latency_spikes": "spike"}
 LARGEST_POINT = 60.0
+VOLUME_TITLE = "delivery latency against message volume"
+TARGET = "target"
+VOLUME_COLUMNS = ["what", "treatment", "phase", "messages_per_s", "p90_ms"]
+VOLUME = Axis("messages delivered per second", ends=(0, None), whole=True)
+LATENCY = Axis("p90 per second, ms (log)", log=True)
+LOGIN_TITLE = "two bands: CPU with logins under way, and without"
+AGAINST = {"users": "connected users", "messages_per_s": "messages delivered per second"}
+JOIN_CPU = "join_cpu_share_"
+LOGIN_COLUMNS = ["band", *AGAINST, "cpu_percent", "words"]
+LOGIN_STYLES = {
+    "joining, costly logins": Style(PALETTE[1], "^", "joining, costly logins"),
+    "all joined, costly logins": Style(PALETTE[4], "v", "all joined, costly logins"),
+    "joining, free logins": Style(PALETTE[0], "o", "joining, free logins"),
+    "all joined, free logins": Style(PALETTE[6], "s", "all joined, free logins"),
+}
 
 
 def delivery_cpu_table(run: Run) -> pd.DataFrame:
@@ -64,7 +79,7 @@ def delivery_cpu_table(run: Run) -> pd.DataFrame:
     knees = [_knee(name, seconds[seconds["treatment"] == name]) for name in names]
     stated = [
         {"what": what, "cpu_percent": published_value("chat", *FIGURE_1, measure)}
-        for measure, what in PUBLISHED.items()
+        for measure, what in PUBLISHED_CPU.items()
     ]
     parts = [seconds_shown, pd.DataFrame(knees), pd.DataFrame(stated)]
     return pd.concat(parts, ignore_index=True).reindex(columns=CPU_COLUMNS)
@@ -98,7 +113,7 @@ class Knee:
 
 def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw latency against CPU, one panel per treatment, with the fitted knee if there is one."""
-    stated = table[table["what"].isin(PUBLISHED.values())].to_dict("records")
+    stated = table[table["what"].isin(PUBLISHED_CPU.values())].to_dict("records")
     published = " and ".join(f"{row['what']} ({row['cpu_percent']:g}%)" for row in stated)
     most_per_s = float(table["messages_per_s"].max())
     chart = Planes(
@@ -108,11 +123,11 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         " bend of the nearest broken line, or a step, with its 95% interval, if there is one."
         f"{left_out(page)}",
         layers=(
-            Points((WINDOW,), "phase", PHASE_LOOKS, how={
+            Points((WINDOW,), "phase", PHASE_STYLES, how={
                 "s": None, "alpha": 0.65, "zorder": 2, "size": "messages_per_s",
                 "size_norm": (0, max(most_per_s, 1.0)), "sizes": (3.0, 3.0 + LARGEST_POINT),
             }),
-            Rules((*PUBLISHED.values(),), ls=":"),
+            Rules((*PUBLISHED_CPU.values(),), ls=":"),
             Knee(),
         ),
         planes=_cpu_planes,
@@ -131,19 +146,14 @@ def _cpu_planes(table: pd.DataFrame, page: Page) -> dict[str, Plane]:
     x = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
     y = Axis("p90 per second, ms (log)", log=True)
     words = table[table["what"] == KNEE].set_index("treatment")["words"]
-    shown = [*page.looks.items()][:MOST_PANELS]
+    shown = [*page.styles.items()][:MOST_PANELS]
     return {
-        name: Plane(x, y, "\n".join(filter(None, (look.label, words.get(name, "")))))
-        for name, look in shown
+        name: Plane(x, y, "\n".join(filter(None, (style.label, words.get(name, "")))))
+        for name, style in shown
     }
 
 
 DELIVERY_CPU = View("delivery_cpu", CPU_TITLE, delivery_cpu_table, draw_delivery_cpu, of_crowds)
-
-
-VOLUME_TITLE = "delivery latency against message volume"
-TARGET = "target"
-VOLUME_COLUMNS = ["what", "treatment", "phase", "messages_per_s", "p90_ms"]
 
 
 def delivery_volume_table(run: Run) -> pd.DataFrame:
@@ -163,18 +173,16 @@ def _words(table: pd.DataFrame, page: Page) -> str:
     )
 
 
-VOLUME = Axis("messages delivered per second", ends=(0, None), whole=True)
-LATENCY = Axis("p90 per second, ms (log)", log=True)
 CHART = Planes(
     VOLUME_TITLE,
     _words,
     layers=(
-        Points((WINDOW,), "phase", PHASE_LOOKS, how={"s": 10, "alpha": 0.7}),
+        Points((WINDOW,), "phase", PHASE_STYLES, how={"s": 10, "alpha": 0.7}),
         Rules((TARGET,), along="y"),
     ),
     planes=lambda _, page: {
-        name: Plane(VOLUME, LATENCY, look.label)
-        for name, look in [*page.looks.items()][:MOST_PANELS]
+        name: Plane(VOLUME, LATENCY, style.label)
+        for name, style in [*page.styles.items()][:MOST_PANELS]
     },
     x="messages_per_s",
     y="p90_ms",
@@ -186,18 +194,6 @@ CHART = Planes(
 DELIVERY_VOLUME = View(
     "delivery_volume", VOLUME_TITLE, delivery_volume_table, CHART.draw, of_crowds
 )
-
-
-LOGIN_TITLE = "two bands: CPU with logins under way, and without"
-AGAINST = {"users": "connected users", "messages_per_s": "messages delivered per second"}
-JOIN_CPU = "join_cpu_share_"
-LOGIN_COLUMNS = ["band", *AGAINST, "cpu_percent", "words"]
-LOGIN_LOOKS = {
-    "joining, costly logins": Look(PALETTE[1], "^", "joining, costly logins"),
-    "all joined, costly logins": Look(PALETTE[4], "v", "all joined, costly logins"),
-    "joining, free logins": Look(PALETTE[0], "o", "joining, free logins"),
-    "all joined, free logins": Look(PALETTE[6], "s", "all joined, free logins"),
-}
 
 
 def cost_of_logins(run: Run) -> str:
@@ -238,7 +234,7 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
         LOGIN_TITLE,
         f"Every point is a second of a valid trial. {capitalized(''.join(table['words']))};"
         f" published: about {published:g} points, {number(published / 100)} cores.",
-        layers=(Points((), "band", LOGIN_LOOKS, how={"s": 10, "alpha": 0.7}),),
+        layers=(Points((), "band", LOGIN_STYLES, how={"s": 10, "alpha": 0.7}),),
         planes={name: Plane(x, cpu) for name, x in axes.items()},
         panel="against",
         x="x",

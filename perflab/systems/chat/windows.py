@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes
 from perflab.figures.origin import Page
-from perflab.figures.theme import Look, looks_of
+from perflab.figures.theme import Style, styles_of
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.statistics.correlation import cpu_shares
@@ -25,7 +25,7 @@ from perflab.systems.chat.streams import ACTIONS
 SERVICE = "chat"
 SECOND_NS = 1_000_000_000
 PHASES = ("ramp", "plateau", "tail")
-COLUMNS = [
+WINDOW_COLUMNS = [
     "trial_id", "treatment", "block", "t_s", "phase", "joining", "users", "messages_per_s",
     "p90_ms", "cpu",
 ]  # fmt: skip
@@ -33,15 +33,24 @@ COLUMNS = [
 FEWEST = 36
 # Phases differ in opacity, too: colours this light look alike in greyscale.
 SHADES = {"ramp": 0.22, "plateau": 0.05, "tail": 0.14}
-PHASE_LOOKS = {
-    "ramp": Look("#D55E00", "^", "ramp: users join and begin"),
-    "plateau": Look("#0072B2", "o", "plateau: all users act"),
-    "tail": Look("#00805D", "s", "tail: users leave"),
+PHASE_STYLES = {
+    "ramp": Style("#D55E00", "^", "ramp: users join and begin"),
+    "plateau": Style("#0072B2", "o", "plateau: all users act"),
+    "tail": Style("#00805D", "s", "tail: users leave"),
 }
 MOST_PANELS = 4
 WINDOW = "window"
 # The text in the panel of a treatment without a window.
 EMPTY = "no window of a valid trial"
+TITLE = "a trial over time"
+PANELS = {
+    "cpu_percent": Axis("CPU,\n% of a core", ends=(0, None), whole=True, few=4),
+    "messages_per_s": Axis("messages\nper second", ends=(0, None), whole=True, few=4),
+    "p90_ms": Axis("p90,\nms (log)", log=True),
+    "users": Axis("connected\nusers", ends=(0, None), whole=True, few=4),
+}
+SECONDS = Axis("seconds since the first connection")
+MOST_COLUMNS = 2
 
 
 def of_crowds(run: Run) -> bool:
@@ -67,8 +76,8 @@ def windows(run: Run) -> pd.DataFrame:
         for row in run.valid_trials().to_dict("records")
         if not math.isnan(float(row.get("messages_delivered") or math.nan))
     ]
-    parts = [part for part in parts if len(part)] or [pd.DataFrame(columns=COLUMNS)]
-    return pd.concat(parts, ignore_index=True)[COLUMNS]
+    parts = [part for part in parts if len(part)] or [pd.DataFrame(columns=WINDOW_COLUMNS)]
+    return pd.concat(parts, ignore_index=True)[WINDOW_COLUMNS]
 
 
 def _windows_of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:
@@ -114,30 +123,19 @@ def _present(messages: pd.DataFrame, middles: np.ndarray) -> np.ndarray:
 def shown_windows(run: Run, columns: list[str]) -> pd.DataFrame:
     """Return treatment, phase and ``columns`` of the windows whose treatment has a panel."""
     whole_windows = windows(run)[["treatment", "phase", *columns]].dropna()
-    return whole_windows[whole_windows["treatment"].isin([*looks_of(run.record)][:MOST_PANELS])]
+    return whole_windows[whole_windows["treatment"].isin([*styles_of(run.record)][:MOST_PANELS])]
 
 
 def left_out(page: Page, most: int = MOST_PANELS) -> str:
     """Say how many treatments are not shown; empty where all are."""
-    count = len(page.looks)
+    count = len(page.styles)
     return f" Shown: the first {most} of {count} treatments." if most < count else ""
-
-
-TITLE = "a trial over time"
-PANELS = {
-    "cpu_percent": Axis("CPU,\n% of a core", ends=(0, None), whole=True, few=4),
-    "messages_per_s": Axis("messages\nper second", ends=(0, None), whole=True, few=4),
-    "p90_ms": Axis("p90,\nms (log)", log=True),
-    "users": Axis("connected\nusers", ends=(0, None), whole=True, few=4),
-}
-SECONDS = Axis("seconds since the first connection")
-MOST_COLUMNS = 2
 
 
 def stream_timeline_table(run: Run) -> pd.DataFrame:
     """Return the windows of the first valid trial of each shown treatment."""
     shown = windows(run)
-    shown = shown[shown["treatment"].isin([*looks_of(run.record)][:MOST_COLUMNS])]
+    shown = shown[shown["treatment"].isin([*styles_of(run.record)][:MOST_COLUMNS])]
     firsts = shown.groupby("treatment", sort=False)["trial_id"].first()
     shown = shown[shown["trial_id"].isin(set(firsts))]
     shown = shown.assign(cpu_percent=100 * shown["cpu"].astype(float))
@@ -150,25 +148,25 @@ class Shades:
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Shade the phases of one panel."""
         for phase, seconds in rows.groupby("phase", sort=False)["t_s"]:
-            color, alpha = PHASE_LOOKS[str(phase)].color, SHADES[str(phase)]
+            color, alpha = PHASE_STYLES[str(phase)].color, SHADES[str(phase)]
             axes.axvspan(seconds.min(), seconds.max() + 1, color=color, alpha=alpha, lw=0, zorder=0)
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
         """Return a patch for each phase that occurs."""
         return [
-            Patch(fc=look.color, alpha=SHADES[name], label=look.label)
-            for name, look in PHASE_LOOKS.items()
+            Patch(fc=style.color, alpha=SHADES[name], label=style.label)
+            for name, style in PHASE_STYLES.items()
             if name in set(table["phase"])
         ]
 
 
 def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each treatment's first valid trial over time, one column per treatment."""
-    shown = dict([*page.looks.items()][:MOST_COLUMNS])
+    shown = dict([*page.styles.items()][:MOST_COLUMNS])
     planes = {
-        f"{what} {name}": Plane(SECONDS, axis, look.label if what == "cpu_percent" else "")
+        f"{what} {name}": Plane(SECONDS, axis, style.label if what == "cpu_percent" else "")
         for what, axis in PANELS.items()
-        for name, look in shown.items()
+        for name, style in shown.items()
     }
     chart = Planes(
         TITLE,

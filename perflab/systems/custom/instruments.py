@@ -16,7 +16,7 @@ import pandas as pd
 
 from perflab.analysis.doubts.unseen_answers import (
     CHECK,
-    COLUMNS,
+    CLASS_COLUMNS,
     FIRST,
     LOAD,
     TABLE,
@@ -26,7 +26,7 @@ from perflab.credentials import masked
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.meters import ProcessTable
 from perflab.host.shortages import told
-from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.instruments.requests import time_columns
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign, split
@@ -52,13 +52,13 @@ from perflab.statistics.quantiles import OF_TRIALS
 from perflab.trials.summary import cpu_per_success, memory_growth
 
 CPU, MEMORY = "service_cpu_us_per_request", "service_memory_bytes"
-SHOWN = 200
+LONGEST_EXCERPT = 200
 CONNECTED_WITHIN_S = 5.0
 # Of the digest of a body: enough to tell bodies apart.
 DIGITS = 16
 
 
-class _RightAnswer(Look["RightAnswer"]):
+class _RightAnswer(Sensor["RightAnswer"]):
     def before(self) -> None:
         self._longest_s, self._checked = 0.0, pd.DataFrame()
         refuse_foreign(self.settings.target or self._local_address(), self.settings.allowed)
@@ -119,7 +119,7 @@ class _RightAnswer(Look["RightAnswer"]):
 
     def _wrong(self, why: str, text: str) -> WrongAnswer:
         # A credential that was cut off could not be found later.
-        excerpt = " ".join(masked(text).split())[:SHOWN]
+        excerpt = " ".join(masked(text).split())[:LONGEST_EXCERPT]
         return WrongAnswer(
             f"variant '{self.settings.variant}' gives another answer than expected: {why}"
             + (f" ('{excerpt}')" if excerpt else " (its body is empty)")
@@ -158,7 +158,7 @@ class RightAnswer(Instrument):
     """
 
     at_work: ClassVar = _RightAnswer
-    tables: ClassVar = {TABLE: COLUMNS}
+    tables: ClassVar = {TABLE: CLASS_COLUMNS}
     shares_time: ClassVar = True
 
     variant: str
@@ -218,7 +218,7 @@ class ByRequest(Instrument):
         return Observation(columns)
 
 
-class _ServiceCost(Look["ServiceCost"]):
+class _ServiceCost(Sensor["ServiceCost"]):
     def after(self) -> None:
         table = ProcessTable()
         self._memory_bytes, self._unknown = float("nan"), list[Remark]()

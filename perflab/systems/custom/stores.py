@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from perflab.errors import StackError
 from perflab.host.meters import ProcessTreeMeter
-from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.recordings import Remark
 from perflab.recordings.responses import OF_ALL, STORE_ROWS
 from perflab.stacks.listening import owners
 
 
-class _StoreRows(Look["StoreRows"]):
+class _StoreRows(Sensor["StoreRows"]):
     def after(self) -> None:
         self._rows = 0.0
         for instance in self.scene.services.values():
@@ -37,7 +37,7 @@ class StoreRows(Instrument):
     shares_time: ClassVar = True
 
 
-class _SharedStores(Look["SharedStores"]):
+class _SharedStores(Sensor["SharedStores"]):
     def before(self) -> None:
         self._owners = {
             address: sorted(filter(None, owners({int(address.rpartition(":")[2])})))

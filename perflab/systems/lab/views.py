@@ -11,7 +11,7 @@ from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Marks, RowChart, Rules
 from perflab.figures.origin import Page
 from perflab.figures.plots.effect_rows import limits
-from perflab.figures.theme import INK, PALETTE, Look
+from perflab.figures.theme import INK, PALETTE, Style
 from perflab.figures.view import View
 from perflab.systems.lab.resolution import FACTOR, known_effects
 
@@ -26,7 +26,7 @@ CLIENT_COST = rate_view(
 
 
 MEASURED, TRUTH, SAME = "measured", "truth", "same"
-LOOKS = {MEASURED: Look(PALETTE[0], "o", MEASURED)}
+STYLES = {MEASURED: Style(PALETTE[0], "o", MEASURED)}
 # The axis reaches at least this far on both sides of 1, even if all copies are alike.
 LEAST = 0.02
 EXPERIMENT = "lab_check"
@@ -44,7 +44,7 @@ def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
         " share.",
         layers=(
             Rules((SAME,), ls="-"),
-            Intervals((MEASURED,), within=within, by="what", looks=LOOKS, size=5),
+            Intervals((MEASURED,), within=within, by="what", styles=STYLES, size=5),
             Marks((TRUTH,), "|", TRUTH, color=INK, size=13),
         ),
         panels={"": Axis("ratio of mean response time", ends=within)},

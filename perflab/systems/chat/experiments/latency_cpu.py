@@ -14,6 +14,12 @@ from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung
 from perflab.trials.experiment import Experiment
 from perflab.trials.ladders import having
 
+# Within seconds this crowd grows to what one core can just serve; the published load is far less.
+SHORT = {
+    "blocks": 6, "users": 80, "join_s": 0.04, "action_s": 1.0, "plateau_s": 2.0,
+    "bcrypt_rounds": 8,
+}  # fmt: skip
+
 
 class LatencyCpuParameters(ChatParameters):
     """Parameters of the study of latency and CPU.
@@ -41,12 +47,6 @@ def _contrasts(parameters: LatencyCpuParameters) -> list[Contrast]:
     # depends on the password hash, which the study does not name.
     return having((row.contrast(STUDY, sized=False) for row in CONTRASTS), _rungs(parameters))
 
-
-# Within seconds this crowd grows to what one core can just serve; the published load is far less.
-SHORT = {
-    "blocks": 6, "users": 80, "join_s": 0.04, "action_s": 1.0, "plateau_s": 2.0,
-    "bcrypt_rounds": 8,
-}  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="latency_cpu",

@@ -31,6 +31,12 @@ SIZES = {
 }
 STUDY = "chat study, microbenchmark table"
 PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
+SUBJECTS = {"serialize": "writing", "deserialize": "reading"}
+# The study's own message and codecs.
+SHORT = {
+    "blocks": 8,
+    "codec": list(SCENARIOS), "operation": ["serialize", "deserialize"], "message": ["published"],
+}  # fmt: skip
 
 
 class SerializationParameters(RunParameters):
@@ -126,13 +132,6 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
         subject=SUBJECTS.get(operation, ""),
     )
 
-
-SUBJECTS = {"serialize": "writing", "deserialize": "reading"}
-# The study's own message and codecs.
-SHORT = {
-    "blocks": 8,
-    "codec": list(SCENARIOS), "operation": ["serialize", "deserialize"], "message": ["published"],
-}  # fmt: skip
 
 EXPERIMENT = Experiment(
     name="serialization",

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Observation, Scene, Sensor
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
@@ -33,7 +33,7 @@ ROUNDED_SHARE = 0.05
 JOIN_S = 5.0
 
 
-class _Stalling(Look["StalledClient"]):
+class _Stalling(Sensor["StalledClient"]):
     def __init__(self, settings: StalledClient, scene: Scene) -> None:
         super().__init__(settings, scene)
         self._over = threading.Event()

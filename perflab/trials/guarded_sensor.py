@@ -1,4 +1,4 @@
-"""The look of an instrument, whose own errors name it."""
+"""The sensor of an instrument, whose own errors name it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from perflab.errors import InstrumentFailed, LoadError, RunInterrupted, StackError, WrongAnswer
-from perflab.instruments import Instrument, Load, Look, Scene
+from perflab.instruments import Instrument, Load, Scene, Sensor
 from perflab.instruments.instrument import kind_of
 
 T = TypeVar("T")
@@ -18,18 +18,18 @@ LONGEST_TEXT = 300
 _PASSED_ON = (StackError, LoadError, WrongAnswer, RunInterrupted)
 
 
-class GuardedLook:
-    """The look of an instrument, whose own errors become :class:`InstrumentFailed`.
+class GuardedSensor:
+    """The sensor of an instrument, whose own errors become :class:`InstrumentFailed`.
 
-    The error names instrument, step, exception and line. Making the look is a step, too.
+    The error names instrument, step, exception and line. Making the sensor is a step, too.
     """
 
     def __init__(self, instrument: Instrument, scene: Scene) -> None:
         self._kind = type(instrument)
-        self.look: Look[Any] = self.take(instrument.look, scene)
+        self.sensor: Sensor[Any] = self.take(instrument.sensor, scene)
 
     def take(self, step: Callable[..., T], *words: Scene | Load) -> T:
-        """Take a step of the look and return its result."""
+        """Take a step of the sensor and return its result."""
         try:
             return step(*words)
         except _PASSED_ON:

@@ -1,4 +1,4 @@
-"""The looks at a worker's event loop, as ticks of a grid.
+"""The wakeups at a worker's event loop, as ticks of a grid.
 
 A loop that stands still misses ticks. Each missed tick counts, with its own lateness: a stall of
 150 ms is one late wake-up of 150 ms and 29 more ticks that were late by 145, 140 ms and so on.
@@ -20,14 +20,14 @@ from perflab.load.workload.windows import overlapping, time_within
 
 
 @dataclass(frozen=True)
-class Looks:
-    """The looks of a probe: when the loop woke (int64, ns), and how late it was then (ms)."""
+class Wakeups:
+    """The wakeups of a probe: when the loop woke (int64, ns), and how late it was then (ms)."""
 
     woken_ns: np.ndarray = field(default_factory=lambda: np.zeros(0))
     late_ms: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def of(cls, report: Mapping[str, Any]) -> Looks:
+    def of(cls, report: Mapping[str, Any]) -> Wakeups:
         """Read a probe's report."""
         woken_us = np.array(report["woken_us"], dtype=np.int64)
         late_ms = np.array(report["late_ms"], dtype=float)
@@ -42,15 +42,15 @@ class Looks:
         late_ms = np.repeat(self.late_ms, counts) - place * TICK_MS
         return np.repeat(self.woken_ns, counts) - np.rint(late_ms * 1e6).astype(np.int64), late_ms
 
-    def within(self, spans: np.ndarray) -> Looks:
-        """Return the looks whose delay overlaps one of the spans (begins and ends, ns)."""
+    def within(self, spans: np.ndarray) -> Wakeups:
+        """Return the wakeups whose delay overlaps one of the spans (begins and ends, ns)."""
         due_ns = self.woken_ns - np.rint(self.late_ms * 1e6).astype(np.int64)
         chosen = overlapping(due_ns, self.woken_ns, spans)
-        return Looks(self.woken_ns[chosen], self.late_ms[chosen])
+        return Wakeups(self.woken_ns[chosen], self.late_ms[chosen])
 
     @property
     def is_stall(self) -> np.ndarray:
-        """Return which looks missed at least one tick besides their own.
+        """Return which wakeups missed at least one tick besides their own.
 
         Ticks catch a shorter delay only by chance: such delays are judged as a sample, and not
         request by request.
