@@ -34,20 +34,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from perflab.errors import ParameterError
 from perflab.load.clients.body import TOO_LARGE
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CODES, ERRORS, Failed
 from perflab.load.clients.response import header, values
-from perflab.load.workload.request import Request
+from perflab.load.clients.targets import Origin
+from perflab.load.workload.request import Connections, Request
 from perflab.parameters import did_you_mean
 
 if TYPE_CHECKING:
     from perflab.load.clients.connection import Connection
-    from perflab.load.clients.websocket import WebSocket
-    from perflab.load.workers.scripted import ScriptedDriver
+    from perflab.load.clients.websocket import OnClosed, OnMessage, WebSocket
+    from perflab.load.records.message_record import MessageRecorder
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
@@ -147,6 +148,40 @@ def _is_over(attributes: Mapping[str, str]) -> bool:
         return False
 
 
+class Driver(Protocol):
+    """What lets users act, as they know it: the clock, the way to the server, and the record."""
+
+    origin: Origin
+    life: Connections
+    messages: MessageRecorder
+    began_ns: int
+
+    def now_ns(self) -> int:
+        """Return the present instant."""
+
+    async def until(self, due_ns: int) -> bool:
+        """Wait until an instant; return whether the load goes on."""
+
+    def send(self, exchange: Exchange, name: str, planned_ns: int) -> None:
+        """Send a request."""
+
+    def ended(self, exchange: Exchange) -> None:
+        """Record a request that is done, or was given up."""
+
+    def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
+        """Record that a user failed."""
+
+    async def connect(
+        self,
+        path: str,
+        on_message: OnMessage,
+        on_closed: OnClosed,
+        deflate: bool,
+        headers: Mapping[str, str],
+    ) -> WebSocket:
+        """Open a WebSocket."""
+
+
 @dataclass
 class Course:
     """The state of a user in its load; the driver keeps it.
@@ -155,7 +190,7 @@ class Course:
     script went on by the client's fault, ``over_ns`` when the last action was over.
     """
 
-    driver: ScriptedDriver = field(init=False)
+    driver: Driver = field(init=False)
     due_ns: int = 0
     late_ns: int = 0
     over_ns: int = 0

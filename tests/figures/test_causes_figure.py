@@ -34,3 +34,4 @@ def test_each_pair_has_a_panel_with_its_own_points(normal) -> None:
             assert page.styles[name].label.split()[0] in label
         marks = [line for line in axes.lines if line.get_marker() not in ("", "None", None)]
         assert {float(line.get_xdata()[0]) for line in marks} == {change}
+    assert len({axes.get_xlim() for axes in panels}) == 1, "lengths compare"

@@ -19,6 +19,8 @@ from perflab.recordings.causes import ALONE, part_of
 from perflab.statistics.in_words import number
 
 TITLE = "why they differ: the account of a request"
+# Room beside the longest interval, as a share of the range.
+MARGIN = 0.06
 CAUSE_COLUMNS = ["what", "entry", "treatment", "against", "old", "new", "change", "low", "high"]
 ENTRY, EQUAL, RESPONSE = "entry", "equal", ("response", "")
 # Entries that change by a smaller share of the largest change are left out; so are more than these.
@@ -60,11 +62,17 @@ def draw_causes(table: pd.DataFrame, page: Page) -> LabFigure:
     table = table.assign(pair=[*map(_pair, table["treatment"], table["against"])])
     words = {name: style.label for name, style in page.styles.items()}
     wide_in = PANELS_IN / len(pairs)
+    table = table[table["pair"].isin([_pair(*pair) for pair in pairs])]
+    # All panels have the same range, so that lengths compare.
+    reach = table[["low", "change", "high"]].clip(*within)
+    low, high = min(0.0, float(reach.min().min())), max(0.0, float(reach.max().max()))
+    ends = (low - MARGIN * (high - low), high + MARGIN * (high - low))
     panels = {
-        _pair(new, old): Axis(tick_label(f"{words[new]} against {words[old]}, ms", wide_in))
+        _pair(new, old): Axis(
+            tick_label(f"{words[new]} against {words[old]}, ms", wide_in), ends=ends
+        )
         for new, old in pairs
     }
-    table = table[table["pair"].isin([*panels])]
     chart = RowChart(
         TITLE,
         "What changes in a request, in ms, of one user whose requests come one at a time: mean over"

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perflab.load.clients.encodings import Unpacker
 from perflab.load.clients.outcome import CODES
 from perflab.load.clients.streams import Streamed, Streaming
-
-if TYPE_CHECKING:
-    pass
 
 STATUS, BODY, LENGTH, CHECKSUM = (CODES[name] for name in ("status", "body", "length", "checksum"))
 # Head and body of a response.

@@ -6,25 +6,24 @@ kernel has the bytes, whereas a transport would queue them to the end of the loo
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from perflab.host.shortages import class_of
 from perflab.load.clients.body import size_in_words
-from perflab.load.clients.encodings import count
+from perflab.load.clients.encodings import Packed, count
 from perflab.load.clients.exchange import Exchange
-from perflab.load.clients.kept_answers import NAME_BITS, ONE_IN
-from perflab.load.clients.outcome import CODES, ERRORS, MEASURE
+from perflab.load.clients.kept_answers import NAME_BITS, ONE_IN, AnswerKeeper
+from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, FirstErrors
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
-from perflab.load.clients.targets import Origin
+from perflab.load.clients.targets import Origin, Place
 from perflab.load.records.arrival_points import ArrivalPoints
-
-if TYPE_CHECKING:
-    from perflab.load.clients.client import LeanClient
 
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
@@ -44,10 +43,34 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
     return CODES[class_of(error) or otherwise]
 
 
+class Owner(Protocol):
+    """The client of a connection: where it leads, what it notes, and who takes it back."""
+
+    loop: asyncio.AbstractEventLoop
+    landing: memoryview
+    packed: Packed
+    keeper: AnswerKeeper | None
+    first_errors: FirstErrors
+
+    @property
+    def tls(self) -> Callable[[], ssl.SSLContext]:
+        """Return the function that returns the context of encrypted connections."""
+
+    @property
+    def address(self) -> Callable[[Origin], Place]:
+        """Return the function that looks an origin up."""
+
+    def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
+        """Take the connection back."""
+
+    def forget(self, connection: Connection) -> None:
+        """Forget a closed connection."""
+
+
 class Connection:
     """A connection that carries at most one exchange at a time."""
 
-    def __init__(self, client: LeanClient, origin: Origin) -> None:
+    def __init__(self, client: Owner, origin: Origin) -> None:
         self.origin = origin
         self.usable = True
         self.exchange: Exchange | None = None

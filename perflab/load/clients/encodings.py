@@ -10,10 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from perflab.load.clients.body import Body
+from typing import Any, Protocol
 
 # Only what comes out of so many bytes is held at a time, and it may not be more than the second. Of
 # so many bytes deflate makes 4 MiB at most and zstandard 128 MiB; brotli knows no bound of its own.
@@ -142,7 +139,14 @@ def unpacked(body: bytes, encoding: str) -> tuple[bytes, str]:
     return content, unpacker.problem[1] if unpacker.problem else ""
 
 
-def count(packed: Packed, encoding: str, size: int, body: Body | None) -> None:
+class Unpacked(Protocol):
+    """A body that was looked into: its length, and what unpacked it."""
+
+    size: int
+    unpacker: Unpacker | None
+
+
+def count(packed: Packed, encoding: str, size: int, body: Unpacked | None) -> None:
     """Count an answer; a server has few encodings, whatever it calls them."""
     if encoding not in packed and len(packed) == MOST_NAMES:
         return

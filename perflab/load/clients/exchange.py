@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import Protocol
 from urllib.parse import urljoin
 
 from perflab.errors import ParameterError, TargetRefused
@@ -15,9 +15,6 @@ from perflab.load.clients.streams import Streamed
 from perflab.load.clients.targets import Origin, refuse_foreign, split
 from perflab.load.records.arrival_points import ArrivalPoints
 from perflab.load.workload.request import Connections, Request
-
-if TYPE_CHECKING:
-    from perflab.load.clients.connection import Connection
 
 ENDLESS = Connections()
 # Error codes of whole answers, as expected or not: any of them may be a redirect.
@@ -125,6 +122,19 @@ def followed(
     return following
 
 
+class Carrier(Protocol):
+    """The connection that a user keeps between requests; ``usable`` until it was closed."""
+
+    origin: Origin
+    usable: bool
+
+    def send(self, exchange: Exchange) -> None:
+        """Send the exchange's request."""
+
+    def close(self) -> None:
+        """Close it for good."""
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
@@ -141,7 +151,7 @@ class Exchange:
     finish: Callable[[Exchange], None]
     stage: int = MEASURE
     template: int = 0
-    connection: Connection | None = None
+    connection: Carrier | None = None
     planned_ns: int = 0
     started_ns: int = 0
     sent_ns: int = 0

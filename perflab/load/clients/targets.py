@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from perflab.errors import TargetRefused
 
+# The first address of an origin, or the error of its look-up.
+Place = OSError | tuple[socket.AddressFamily, tuple[str, int]]
 PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
@@ -99,9 +101,7 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
     return sorted(pairs, key=lambda pair: pair[0] != socket.AF_INET)
 
 
-def looked_up(
-    origin: Origin,
-) -> OSError | tuple[socket.AddressFamily, tuple[str, int]]:
+def looked_up(origin: Origin) -> Place:
     """Return the first address of an origin, or the error of its look-up."""
     try:
         return addresses(origin)[0]
