@@ -18,7 +18,8 @@ from perflab.analysis.decision import Kind, decide
 from perflab.instruments.requests import time_columns
 from perflab.load.records.times import Times
 from perflab.recordings.responses import at_least_column, at_most_column, lower_end_column
-from perflab.statistics.comparison import Effect, Ends, effect_of, effect_within
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import Effect, effect_of, effect_within
 from perflab.statistics.shares import BlocksOfShares, Tally
 
 SEED, BLOCKS, REQUESTS = 20_261_128, 8, 1_250

@@ -30,7 +30,7 @@ from perflab.reports.ledger import LEDGER_FILE, reference_table
 from perflab.reports.regions import filled
 from perflab.reports.rules import findings_of
 from perflab.reports.runs import measured_where
-from perflab.statistics.comparison import SMALLEST_N
+from perflab.statistics.mean_intervals import SMALLEST_N
 
 PAGES = {
     "chat": "chat", "inference": "inference", "llm": "llm-proxy", "metricstream": "metricstream",

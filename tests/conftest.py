@@ -60,7 +60,7 @@ def backend_name(request: pytest.FixtureRequest) -> str:
     """Each backend in turn; Docker is left out only where no engine is required or running."""
     name: str = request.param
     if name == "docker":
-        from perflab.stacks.engine import connect
+        from perflab.stacks.docker.engine import connect
 
         try:
             connect()

@@ -46,8 +46,9 @@ from perflab.recordings.responses import (
 )
 from perflab.recordings.schema import is_imported
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, benjamini_hochberg
+from perflab.statistics.comparison import benjamini_hochberg
 from perflab.statistics.in_words import counted
+from perflab.statistics.mean_intervals import CONFIDENCE, SMALLEST_N
 from perflab.statistics.two_samples import Shift, shift, wider_t
 
 ENOUGH_RUNS = 3

@@ -25,7 +25,7 @@ from perflab.recordings.responses import (
     resolution_column,
     without_client,
 )
-from perflab.statistics.comparison import Ends, mean_of
+from perflab.statistics.block_ends import Ends, mean_of
 
 # A column of trials that is not recorded: a known value less the client's part.
 WITHOUT_CLIENT = "without the client"

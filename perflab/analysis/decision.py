@@ -29,8 +29,9 @@ from enum import StrEnum
 import numpy as np
 
 from perflab.analysis.doubts.bound_causes import UNKNOWN
-from perflab.statistics.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, Effect
+from perflab.statistics.comparison import Effect
 from perflab.statistics.families import Corrected
+from perflab.statistics.mean_intervals import CONFIDENCE, SMALLEST_SIGNED_RANK
 from perflab.statistics.sample_sizes import (
     MOST_BLOCKS,
     blocks_for_equivalence,

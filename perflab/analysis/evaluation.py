@@ -31,8 +31,10 @@ from perflab.analysis.zones import is_published
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, response_of
 from perflab.recordings.responses import drift_column
-from perflab.statistics.comparison import SMALLEST_N, Effect, Ends, NothingLimits
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import Effect, NothingLimits
 from perflab.statistics.families import Corrected, corrected
+from perflab.statistics.mean_intervals import SMALLEST_N
 from perflab.statistics.shares import difference_of_shares
 
 # The end of a claim on one of several percentiles: ``(p90)``, ``(p99 of what is sent late)``.

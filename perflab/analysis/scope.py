@@ -29,8 +29,9 @@ from perflab.analysis.results import OPEN, Verdict
 from perflab.analysis.verdict import judge
 from perflab.analysis.zones import is_published
 from perflab.recordings import Contrast
-from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, Effect, mean_interval
+from perflab.statistics.comparison import Effect
 from perflab.statistics.families import Corrected
+from perflab.statistics.mean_intervals import CONFIDENCE, SMALLEST_N, mean_interval
 
 ALSO_AT_THE_END = "also at the end of the load"
 THIS_LOAD_ONLY = "for this load only"

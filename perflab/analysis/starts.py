@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from perflab.recordings import Run
-from perflab.statistics.comparison import Effect, Ends, Scale, effect_within
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import Effect, Scale, effect_within
 
 # The column of trials that numbers the starts of a run.
 START = "start"

@@ -66,18 +66,13 @@ from perflab.analysis.decision import (
     is_within_margin,
 )
 from perflab.analysis.results import AgainstStudy, Compared, Verdict
-from perflab.analysis.zones import (
-    Zone,
-    is_published,
-    on_scale,
-    published_sign,
-    zone_of,
-)
+from perflab.analysis.zones import Zone, is_published, on_scale, published_sign, zone_of
 from perflab.recordings import Contrast, Response
 from perflab.recordings.responses import FAILURES, split_request
-from perflab.statistics.comparison import NO_SPREAD, SMALLEST_N, USUAL_P, Effect
+from perflab.statistics.comparison import NO_SPREAD, USUAL_P, Effect
 from perflab.statistics.families import Corrected
 from perflab.statistics.in_words import counted
+from perflab.statistics.mean_intervals import SMALLEST_N
 from perflab.statistics.shares import BlocksOfShares
 
 # A difference is none beside the published one if its interval lies within this share of that.

@@ -17,8 +17,9 @@ from perflab.recordings import Run
 from perflab.recordings.responses import SHARED_STORE
 from perflab.reports import failures
 from perflab.reports.duel_pairs import Pair, name_of, treatments_of
-from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK, USUAL_P
+from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.in_words import counted
+from perflab.statistics.mean_intervals import SMALLEST_N, SMALLEST_SIGNED_RANK
 
 MOST_REASONS = 2
 # Remarks that stand elsewhere.

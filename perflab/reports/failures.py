@@ -10,8 +10,8 @@ import numpy as np
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding
 from perflab.recordings.responses import FAILURES
-from perflab.statistics.comparison import CONFIDENCE
 from perflab.statistics.in_words import number, to_safe_side
+from perflab.statistics.mean_intervals import CONFIDENCE
 from perflab.statistics.shares import BlocksOfShares
 
 PERCENT = 100.0

@@ -17,7 +17,7 @@ from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path, open_dir, state_dir
 from perflab.stacks.backend import PROJECT, LabelProblem, Labels, check_name, read
-from perflab.stacks.engine import connect, docker_client
+from perflab.stacks.docker.engine import connect, docker_client
 from perflab.stacks.service_processes import end, family, labelled, working_in
 from perflab.stacks.stack_folders import (
     OWNER,

@@ -16,7 +16,7 @@ from perflab.host.meters import CoreTimes, core_times
 from perflab.host.placing import placement
 from perflab.paths import runs_dir, state_dir
 from perflab.stacks import cleanup
-from perflab.stacks.engine import docker_client
+from perflab.stacks.docker.engine import docker_client
 from perflab.statistics.in_words import as_share
 
 OK, BEWARE, WRONG = "ok", "beware", "wrong"

@@ -22,24 +22,28 @@ import numpy as np
 import pandas as pd
 
 from perflab.errors import AnalysisError
-from perflab.statistics import interim_analysis, signed_rank
+from perflab.statistics import interim_analysis
+from perflab.statistics.block_ends import Ends
 from perflab.statistics.in_words import counted
 from perflab.statistics.interim_analysis import LooksTaken, UntilDecided
+from perflab.statistics.mean_intervals import (
+    CONFIDENCE,
+    NO_DISTANCE,
+    SMALLEST_SIGNED_RANK,
+    MeanInterval,
+    mean_interval,
+    mean_p,
+)
 
 # A level is a value as it is; a share is what one difference is of another.
 Scale = Literal["ratio", "difference", "level", "share"]
 SizeBound = Literal["", "at most", "at least"]
-CONFIDENCE = 0.95
 # Of the interval with the same error on each side alone: 90%.
 NARROWER = 1 - 2 * (1 - CONFIDENCE)
-# Values that are less apart count as equal.
-NO_DISTANCE = 1e-12
 NO_SPREAD = (
     "all blocks give the same effect, which hides the noise: 6 blocks would give an interval, or a "
     "source with more digits"
 )
-# The fewest blocks for a verdict, and for the signed-rank test.
-SMALLEST_N, SMALLEST_SIGNED_RANK = 3, 6
 USUAL_P = 0.05
 
 
@@ -107,16 +111,6 @@ class Effect:
         return {"at most": self.high, "at least": self.low}.get(self.bound, math.nan)
 
 
-@dataclass(frozen=True)
-class MeanInterval:
-    """An estimate of a mean (mostly of log ratios), its interval and the achieved confidence."""
-
-    estimate: float
-    low: float
-    high: float
-    confidence: float
-
-
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted over a family (false discovery rate); NaNs are ignored.
 
@@ -128,115 +122,6 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     ranks = np.arange(len(known), 0, -1)
     adjusted = (known * len(known) / ranks).cummin().clip(upper=1.0)
     return [float(value) for value in adjusted.reindex(p.index)]
-
-
-def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
-    """Return the values of a side by block, if all have a logarithm.
-
-    AnalysisError where a block occurs twice, or a value is not positive and finite.
-    """
-    values = pd.to_numeric(series).astype(float)
-    if values.index.has_duplicates:
-        twice = values.index[values.index.duplicated()][0]
-        raise AnalysisError(f"{side}: block {twice} occurs more than once")
-    for block, value in values.dropna().items():
-        if not 0 < value < math.inf:
-            raise AnalysisError(
-                f"the {side} of block {block} is {value:g}; a ratio needs finite values above 0"
-            )
-    return values
-
-
-@dataclass(frozen=True)
-class Ends:
-    """Values by block, each between two ends; all are NaN in a block without a value.
-
-    ``low`` is never positive infinite, and ``high`` never negative infinite. Without a ``value``
-    of its own the measured value is the lower end. ``step`` is the distance between values that the
-    source can tell apart (0: any).
-    """
-
-    low: pd.Series[Any]
-    high: pd.Series[Any]
-    value: pd.Series[Any] | None = None
-    step: pd.Series[Any] | float = 0.0
-
-    @property
-    def measured(self) -> pd.Series[Any]:
-        """Return the measured values."""
-        return self.low if self.value is None else self.value
-
-    @property
-    def limited(self) -> bool:
-        """Whether every value that there is has two finite ends."""
-        ends = pd.concat([self.low, self.high]).dropna()
-        return bool(np.isfinite(ends).all())
-
-    def at(self, blocks: pd.Index[Any]) -> Ends:
-        """Return the values of some blocks."""
-        step = self.step[blocks] if isinstance(self.step, pd.Series) else self.step
-        return Ends(self.low[blocks], self.high[blocks], self.measured[blocks], step)
-
-    def around(self, other: Ends) -> Ends:
-        """Return the same measured values between ends that hold the other's too."""
-        low = self.low.where(self.low <= other.low, other.low)
-        high = self.high.where(self.high >= other.high, other.high)
-        return Ends(low, high, self.measured, self.step)
-
-    def where(self, is_kept: pd.Series[bool], other: Ends) -> Ends:
-        """Return the ends of these blocks, and the other's where they are not kept."""
-        low, high = self.low.where(is_kept, other.low), self.high.where(is_kept, other.high)
-        return Ends(low, high, self.measured, self.step)
-
-    def minus(self, other: Ends) -> Ends:
-        """Return the ends of the difference."""
-        difference, step = self.measured - other.measured, self.step + other.step
-        return Ends(self.low - other.high, self.high - other.low, difference, step)
-
-    def over(self, whole: Ends) -> Ends:
-        """Return the ends of what this is of a ``whole``; NaN where that may not be positive."""
-        is_positive = whole.low > 0
-        quotients = [
-            (end / of).where(is_positive)
-            for end in (self.low, self.high)
-            for of in (whole.low, whole.high)
-        ]
-        of_whole = pd.concat(quotients, axis=1)
-        measured = (self.measured / whole.measured).where(is_positive)
-        step = self.step / whole.measured
-        return Ends(of_whole.min(axis=1), of_whole.max(axis=1), measured, step)
-
-    def mean_by(self, groups: pd.Series[int]) -> Ends:
-        """Return the means over the blocks of each group that have a value, by group."""
-
-        def mean(values: pd.Series[Any]) -> pd.Series[Any]:
-            return values.groupby(groups.reindex(values.index)).agg(lambda own: own.dropna().mean())
-
-        step = mean(self.step) if isinstance(self.step, pd.Series) else self.step
-        return Ends(mean(self.low), mean(self.high), mean(self.measured), step)
-
-    def logs(self, side: str) -> Ends:
-        """Return the ends of the logarithm.
-
-        AnalysisError where a value cannot be positive.
-        """
-        positive(self.high.where(np.isfinite(self.high), self.low), side)
-        low, high, measured = (
-            values.map(_log, na_action="ignore") for values in (self.low, self.high, self.measured)
-        )
-        return Ends(low, high, measured, self.step / self.measured)
-
-
-def _log(value: float) -> float:
-    if value <= 0:
-        return -math.inf
-    return math.log(value) if math.isfinite(value) else value
-
-
-def mean_of(values: Sequence[Ends]) -> Ends:
-    """Return the ends of the mean of several values per block; NaN where one is missing."""
-    parts = [(ends.low, ends.high, ends.measured, ends.step) for ends in values]
-    return Ends(*(sum(of[1:], of[0]) / len(values) for of in zip(*parts, strict=True)))
 
 
 def effect_of(
@@ -356,50 +241,6 @@ class Blocks:
         if low < centre < high:
             return 1.0
         return max(of_low, mean_p(self.high - centre, self.looks, self.resolution))
-
-
-def mean_interval(
-    x: np.ndarray,
-    confidence: float = CONFIDENCE,
-    looks: LooksTaken | None = None,
-    least_spread: float = 0.0,
-) -> MeanInterval:
-    """Return estimate and interval of at least 2 log ratios, or differences, as effect_of does.
-
-    With ``looks`` the ends are NaN while there are too few blocks. Without them they are NaN where
-    fewer than 6 blocks have no spread: a t interval takes it for ``least_spread`` at least.
-    """
-    from scipy import special
-
-    if looks is not None:
-        ends = interim_analysis.interval(x, confidence, looks)
-        low, high, achieved = ends or (math.nan, math.nan, math.nan)
-        return MeanInterval(signed_rank.hodges_lehmann(x), low, high, achieved)
-    exact = signed_rank.interval(x, confidence) if len(x) >= SMALLEST_SIGNED_RANK else None
-    if exact is not None:
-        return MeanInterval(signed_rank.hodges_lehmann(x), *exact)
-    mean = float(x.mean())
-    error = _standard_error(x, least_spread)
-    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * error
-    return MeanInterval(mean, mean - margin, mean + margin, confidence)
-
-
-def mean_p(x: np.ndarray, looks: LooksTaken | None = None, least_spread: float = 0.0) -> float:
-    """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
-    from scipy import special
-
-    if looks is not None:
-        return interim_analysis.p_value(x, looks)
-    if len(x) >= SMALLEST_SIGNED_RANK:
-        return signed_rank.p_value(x)
-    error = _standard_error(x, least_spread)
-    return float(2 * special.stdtr(len(x) - 1, -abs(float(x.mean())) / error))
-
-
-def _standard_error(x: np.ndarray, least_spread: float) -> float:
-    """Return the standard error of a mean; NaN without any spread, which hides the noise."""
-    spread = max(float(x.std(ddof=1)), least_spread)
-    return spread / math.sqrt(len(x)) if spread >= NO_DISTANCE else math.nan
 
 
 def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None) -> Effect:

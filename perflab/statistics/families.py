@@ -16,13 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perflab.statistics.comparison import (
-    SMALLEST_SIGNED_RANK,
-    USUAL_P,
-    benjamini_hochberg,
-)
+from perflab.statistics.comparison import USUAL_P, benjamini_hochberg
 from perflab.statistics.in_words import counted
 from perflab.statistics.interim_analysis import ROUNDING
+from perflab.statistics.mean_intervals import SMALLEST_SIGNED_RANK
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.polynomial import Polynomial
 
-from perflab.statistics.comparison import CONFIDENCE
 from perflab.statistics.in_words import counted, number
+from perflab.statistics.mean_intervals import CONFIDENCE
 from perflab.statistics.quantiles import t_interval
 
 SMALLEST_TRIALS = 8

@@ -22,10 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from perflab.statistics import signed_rank
-from perflab.statistics.comparison import (
-    CONFIDENCE,
-    SMALLEST_SIGNED_RANK,
-)
+from perflab.statistics.mean_intervals import CONFIDENCE, SMALLEST_SIGNED_RANK
 
 POWER = 0.8
 SIGNIFICANCE = 1 - CONFIDENCE

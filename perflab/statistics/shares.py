@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from perflab.statistics import interim_analysis
-from perflab.statistics.comparison import Blocks, Effect, MeanInterval, effect_from
+from perflab.statistics.comparison import Blocks, Effect, effect_from
 from perflab.statistics.interim_analysis import UntilDecided
+from perflab.statistics.mean_intervals import MeanInterval
 
 # Below this an exact p-value is not told apart from 0; so many halvings find it to four digits.
 LEAST_P, HALVINGS = 1e-12, 24

@@ -10,8 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from perflab.statistics.comparison import CONFIDENCE, NO_DISTANCE
 from perflab.statistics.in_words import as_share
+from perflab.statistics.mean_intervals import CONFIDENCE, NO_DISTANCE
 
 EXACT_PRODUCT = 2500
 # Up to so many orders of two samples are all looked at.

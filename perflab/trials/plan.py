@@ -27,15 +27,10 @@ from perflab.recordings.design import Design
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan, settle
 from perflab.stacks.spec import load_service
-from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK
 from perflab.statistics.families import blocks_for_one
 from perflab.statistics.in_words import counted
-from perflab.trials.designs import (
-    FEWEST_TREATMENTS,
-    MOST_TREATMENTS,
-    mirrored_orders,
-    not_cut,
-)
+from perflab.statistics.mean_intervals import SMALLEST_N, SMALLEST_SIGNED_RANK
+from perflab.trials.designs import FEWEST_TREATMENTS, MOST_TREATMENTS, mirrored_orders, not_cut
 
 # A single request has no rate, and so few have no percentile: such a trial shows nothing.
 FEWEST_REQUESTS = 10

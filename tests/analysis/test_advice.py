@@ -12,7 +12,8 @@ import pytest
 from perflab.analysis.decision import Kind, decide, of_busy_machine
 from perflab.analysis.doubts.bound_causes import PAUSES, TIME_OUT, UNKNOWN, way_out_of_bound
 from perflab.recordings import Contrast
-from perflab.statistics.comparison import Ends, effect_of, effect_within
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import effect_of, effect_within
 from perflab.statistics.in_words import as_share
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 

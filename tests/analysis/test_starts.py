@@ -15,7 +15,7 @@ from perflab.analysis.findings import sentence
 from perflab.analysis.noise import doubt
 from perflab.analysis.starts import ONE_START, START, starts_of
 from perflab.recordings import Run
-from perflab.statistics.comparison import Ends
+from perflab.statistics.block_ends import Ends
 from tests.support.simulations.shared_starts import false_alarms
 from tests.support.synthetic import write_run
 

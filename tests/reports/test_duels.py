@@ -39,7 +39,8 @@ from perflab.reports.failures import caveats
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_table, page_text
 from perflab.reports.verdicts import comparison_text, shown_findings
-from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import Effect, bounded, effect_of
 from perflab.statistics.shares import difference_of_shares
 from perflab.systems.custom.responses import RESPONSES
 from tests.golden.recordings import CASES, Case, write_recording

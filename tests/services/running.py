@@ -23,7 +23,8 @@ from perflab.stacks import environments
 from perflab.stacks.asking import answers
 from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
-from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.process_instance import ProcessInstance
 from perflab.stacks.spec import ServiceSpec, load_service
 from tests.stacks.asking import Answer, call, wait_until
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from perflab.paths import services_dir
-from perflab.stacks import images
 from perflab.stacks.builds import content_hash
+from perflab.stacks.docker import images
 from perflab.stacks.spec import load_service
 
 

@@ -20,7 +20,8 @@ from perflab.paths import services_dir
 from perflab.stacks import cleanup, process_backend, residents, service_processes
 from perflab.stacks.asking import answers
 from perflab.stacks.listening import owners
-from perflab.stacks.process_backend import ProcessInstance, choose
+from perflab.stacks.process_backend import choose
+from perflab.stacks.process_instance import ProcessInstance
 from perflab.stacks.residents import Residents
 from tests.stacks.asking import wait_until
 

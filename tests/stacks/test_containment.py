@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from perflab.stacks.backend import Labels, Launch
-from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
+from perflab.stacks.docker.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
 from perflab.stacks.process_backend import ProcessBackend, _write_secret
 from perflab.stacks.spec import ServiceSpec, load_service, service_names
 from perflab.systems.custom.needs import Image
@@ -70,7 +70,7 @@ def test_a_server_of_others_runs_beside_processes_with_one_port_on_loopback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine, backend = Mock(), ProcessBackend()
-    monkeypatch.setattr("perflab.stacks.engine.connect", lambda: engine)
+    monkeypatch.setattr("perflab.stacks.docker.engine.connect", lambda: engine)
     image = Image(image="docker.io/others/search:1", port=9200, env={"a.b": "{host}:{port}"})
     spec = ServiceSpec.model_validate({"name": "search", **image.description(9.0)})
     backend.prepare(spec)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
-from perflab.stacks.engine import connect
+from perflab.stacks.docker.engine import connect
 from perflab.stacks.plan import Node, StackPlan
 from tests.stacks.asking import residents_of, started
 

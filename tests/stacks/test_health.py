@@ -16,7 +16,7 @@ from perflab.stacks import backend, stack_folders
 from perflab.stacks.backend import HOST, Labels, Launch, hold_port
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
-from perflab.stacks.process_backend import ProcessInstance
+from perflab.stacks.process_instance import ProcessInstance
 from perflab.stacks.spec import load_service
 from perflab.stacks.starting import start_all, wait_healthy
 

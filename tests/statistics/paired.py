@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.statistics.comparison import Effect, Ends, effect_of
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import Effect, effect_of
 
 
 def compare(numerator: pd.Series[Any], denominator: pd.Series[Any]) -> Effect:

@@ -16,7 +16,8 @@ from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast
-from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import Effect, bounded, effect_of
 from perflab.statistics.in_words import at_least, at_most
 from tests.support.examples import examples
 from tests.support.synthetic import ON_AND_OFF, contrast_of

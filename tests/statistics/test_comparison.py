@@ -13,13 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perflab.errors import AnalysisError
-from perflab.statistics.comparison import (
-    Blocks,
-    Ends,
-    benjamini_hochberg,
-    effect_of,
-    effect_within,
-)
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import Blocks, benjamini_hochberg, effect_of, effect_within
 from perflab.statistics.families import blocks_for_one, corrected
 from perflab.statistics.signed_rank import (
     hodges_lehmann,

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
-from perflab.statistics.comparison import SMALLEST_SIGNED_RANK
+from perflab.statistics.mean_intervals import SMALLEST_SIGNED_RANK
 from perflab.statistics.quantiles import across_trials, t_interval
 
 MOST_FUNCTIONS = 15

@@ -18,7 +18,7 @@ import pandas as pd
 
 from perflab.recordings import Contrast, Run
 from perflab.recordings.responses import growth_column, requests_column
-from perflab.statistics.comparison import Ends
+from perflab.statistics.block_ends import Ends
 from perflab.statistics.in_words import number
 
 # Of the memory: what grows by more over a load still grows, and by less does not.

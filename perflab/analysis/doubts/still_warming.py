@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.decision import MARGIN
 from perflab.errors import RowsMissing
 from perflab.recordings import Run
-from perflab.statistics.comparison import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
+from perflab.statistics.mean_intervals import CONFIDENCE, SMALLEST_SIGNED_RANK, mean_interval
 
 # The remark of a run whose services were not warm after the longest warm-up.
 UNFINISHED = "warmup.unfinished"

@@ -6,10 +6,11 @@ The signed-rank test of n blocks has no one-sided p-value below 1 / 2^n, and Hol
 
 from __future__ import annotations
 
-from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK, USUAL_P, Effect
+from perflab.statistics.comparison import USUAL_P, Effect
 from perflab.statistics.families import blocks_for_one, smallest_p
 from perflab.statistics.interim_analysis import ROUNDING, LooksTaken, UntilDecided
 from perflab.statistics.interim_analysis import smallest_p as smallest_p_of_looks
+from perflab.statistics.mean_intervals import SMALLEST_N, SMALLEST_SIGNED_RANK
 
 # So many trials of a side may be lost.
 SPARE_BLOCKS = 1

@@ -23,8 +23,9 @@ from perflab.analysis.results import Gate
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
 from perflab.recordings.responses import BY_REQUEST, FAILURES, of_request, split_request
-from perflab.statistics.comparison import SMALLEST_N, USUAL_P
+from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.families import holm
+from perflab.statistics.mean_intervals import SMALLEST_N
 
 # The name of a bound, and its response.
 NAMES = {

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from perflab.errors import StackError
 from perflab.parameters import FrozenModel, did_you_mean, message_of
-from perflab.stacks.engine import docker_client
+from perflab.stacks.docker.engine import docker_client
 from perflab.stacks.stores import store_node
 from perflab.systems.custom.variants import without_value
 

@@ -38,8 +38,9 @@ from perflab.analysis.rules import Rule
 from perflab.analysis.starts import effect_of_run
 from perflab.analysis.verdict import against_limit, judge
 from perflab.recordings import Contrast, Response, Run, stated
-from perflab.statistics.comparison import SMALLEST_N, Effect
+from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import counted
+from perflab.statistics.mean_intervals import SMALLEST_N
 from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB, STUDY
 
 REACHED, FULL_CORE, QUEUED, MOST = 0.95, 0.9, 0.1, 0.75

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from perflab.statistics.comparison import Ends, effect_within
+from perflab.statistics.block_ends import Ends
+from perflab.statistics.comparison import effect_within
 from perflab.statistics.two_samples import Rate
 
 

@@ -122,9 +122,9 @@ def test_a_password_of_an_image_is_recorded_by_reference() -> None:
 @pytest.fixture
 def image(tmp_path: Path) -> str:
     """An image whose server listens at one port and at all addresses, as those of others do."""
-    from perflab.stacks import images
     from perflab.stacks.backend import NO_WORK
-    from perflab.stacks.engine import connect
+    from perflab.stacks.docker import images
+    from perflab.stacks.docker.engine import connect
 
     client = connect()
     images._ensure_base(client, NO_WORK)

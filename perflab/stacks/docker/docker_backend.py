@@ -16,7 +16,6 @@ from docker.types import Ulimit
 from perflab.errors import ServiceFailed, StackError
 from perflab.host.meters import CgroupMeter
 from perflab.host.processes import how_it_ended
-from perflab.stacks import images
 from perflab.stacks.backend import (
     COPY,
     HOST,
@@ -33,6 +32,7 @@ from perflab.stacks.backend import (
     rendered,
 )
 from perflab.stacks.cleanup import remove_volumes
+from perflab.stacks.docker import images
 from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render
 
