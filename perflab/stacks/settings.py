@@ -19,7 +19,7 @@ from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import ServiceSpec, Value, is_same
 
-RELOADED_WITHIN_S = 5.0
+RELOADED_WITHIN_S, ASK_AGAIN_S = 5.0, 0.02
 # The server ends a statement that takes longer.
 STATEMENT_TIMEOUT_MS = 60_000
 # `pg_settings` leaves out settings of the lab's own (`perflab.flush_us`).
@@ -100,7 +100,7 @@ class Database:
             if time.monotonic() > deadline:
                 shown = self.settings(spec)
                 raise SettingRefused(f"service '{self._name}' keeps {shown}, wanted {settings}")
-            time.sleep(0.02)
+            time.sleep(ASK_AGAIN_S)
 
     def _agrees(self, spec: ServiceSpec, planned: Mapping[str, Value]) -> bool:
         shown = self.settings(spec)
@@ -134,10 +134,27 @@ def agree(
     if plan.database:
         server = instances[plan.database].launch.spec
         planned = server.resolve(plan.node(plan.database).settings, "reload")
-        for name, values in shown.items():
-            if isinstance(values.get("database"), dict):
-                refuse_difference(f"{name} (through its own pool)", planned, values["database"])
+        for node in plan.nodes:
+            if isinstance(shown[node.name].get("database"), dict):
+                shown[node.name] = _seen_by_pool(node, instances[node.name], line, planned)
     return shown
+
+
+def _seen_by_pool(
+    node: Node, instance: Instance, line: Line, planned: Mapping[str, Value]
+) -> dict[str, Any]:
+    """Return what a service reports once its pool sees the planned settings of its database.
+
+    Each backend reads new settings by itself: on a busy machine one is later than another.
+    """
+    deadline = time.monotonic() + RELOADED_WITHIN_S
+    while True:
+        shown = reported(node, instance, line)
+        if time.monotonic() > deadline:
+            refuse_difference(f"{node.name} (through its own pool)", planned, shown["database"])
+        if not _differences(planned, shown["database"]):
+            return shown
+        time.sleep(ASK_AGAIN_S)
 
 
 def apply(node: Node, instance: Instance, line: Line) -> None:
@@ -179,10 +196,13 @@ def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
 
 def refuse_difference(name: str, planned: Mapping[str, Value], shown: Mapping[str, Any]) -> None:
     """Raise SettingRefused, with every setting whose reported value differs from the planned."""
-    different = [
+    if different := _differences(planned, shown):
+        raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")
+
+
+def _differences(planned: Mapping[str, Value], shown: Mapping[str, Any]) -> list[str]:
+    return [
         f"{key} is {shown[key]!r}, wanted {value!r}"
         for key, value in planned.items()
         if key in shown and not is_same(shown[key], value)
     ]
-    if different:
-        raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")
