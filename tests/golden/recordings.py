@@ -114,7 +114,7 @@ CASES = {
     "flush_map": Case(
         "flush_map",
         refused={"synchronous_commit": "on", "flush_ms": "5"},
-        parameters={"flush_ms": (0, 5), "workers": (1,)},
+        parameters={"flush_ms": (0, 5), "pool_size": (50,)},
     ),
     "inference_runtime": Case(
         "inference_runtime", refused={"runtime": "onnx", "database_write": "no"}

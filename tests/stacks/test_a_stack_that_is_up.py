@@ -26,9 +26,9 @@ SMALL = InferenceParameters(workers=1, pool_size=4)
 @pytest.fixture(scope="module")
 def residents(backend_name: str) -> Iterator[Residents]:
     plans = {
-        "on": stack(SMALL, workers=1),
-        "off": stack(SMALL, workers=1, synchronous_commit="off", round_trip_ms=20.0),
-        "other": stack(SMALL, workers=1, runtime="sklearn"),
+        "on": stack(SMALL, pool_size=50, workers=1),
+        "off": stack(SMALL, pool_size=50, workers=1, synchronous_commit="off", round_trip_ms=20.0),
+        "other": stack(SMALL, pool_size=50, workers=1, runtime="sklearn"),
     }
     with started(backend_name, plans) as residents:
         yield residents

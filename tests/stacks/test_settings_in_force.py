@@ -17,7 +17,9 @@ OFF = {"synchronous_commit": "off"}
 
 def agreed(monkeypatch: pytest.MonkeyPatch, answers: list[str]) -> dict[str, Any]:
     """Return what is agreed where the pool gives these answers, the last one for ever."""
-    plan: StackPlan = stack(InferenceParameters(), workers=1, synchronous_commit="off")
+    plan: StackPlan = stack(
+        InferenceParameters(), pool_size=50, workers=1, synchronous_commit="off"
+    )
     server = SimpleNamespace(launch=SimpleNamespace(spec=SimpleNamespace(resolve=lambda *_: OFF)))
 
     def reported(node: Any, *_: Any) -> dict[str, Any]:

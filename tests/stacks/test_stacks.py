@@ -26,7 +26,7 @@ def test_wrong_settings_are_all_named() -> None:
 
 @pytest.mark.slow
 def test_a_dead_service_is_named_with_its_log(backend_name: str) -> None:
-    with started(backend_name, {"on": stack(SMALL, workers=1)}) as residents:
+    with started(backend_name, {"on": stack(SMALL, pool_size=50, workers=1)}) as residents:
         residents.activate("on")
         instance = residents.instance("on", "postgres")
         assert residents.lost("on") == {}
@@ -61,7 +61,7 @@ from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 stack_name = "orphan-" + sys.argv[1]
 reapers = Reapers(stack_name)
-plan = stack(InferenceParameters(workers=1, pool_size=4), workers=1)
+plan = stack(InferenceParameters(workers=1, pool_size=4), pool_size=50, workers=1)
 residents = Residents(choose(sys.argv[1]), {"it": plan}, placement(), stack_name)
 residents.prepare()
 residents.start()

@@ -67,7 +67,7 @@ SMALL = {
     "profile": PROFILES,
     "inference_runtime": {**INFERENCE, "blocks": 1},
     "sync_vs_async": {**INFERENCE, "round_trip_ms": [0.0], "pool_minconn": ["max"]},
-    "flush_map": {**INFERENCE, "blocks": 1, "flush_ms": [2.0]},
+    "flush_map": {**INFERENCE, "blocks": 1, "flush_ms": [2.0], "pool_size": [1]},
     "chat_ladder": {**CHATTERS, "rungs": ["json_25", "best_25"]},
     "latency_cpu": {**CHATTERS, "users": 25},
     "registry_downloads": DOWNLOADS,

@@ -110,12 +110,6 @@ class LoadParameters(ExplainedParameters, PresetParameters):
     connection: Literal["per_request", "keep_alive"] = Field(
         default="per_request", description="a new TCP connection for every request, or one per user"
     )
-    pool_size: int = Field(
-        default=50,
-        ge=1,
-        le=200,
-        description="connections to the database, over all workers together",
-    )
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
@@ -138,7 +132,18 @@ class LoadParameters(ExplainedParameters, PresetParameters):
         return self
 
 
-class InferenceParameters(LoadParameters):
+class PooledParameters(LoadParameters):
+    """Parameters of experiments that do not vary the pool."""
+
+    pool_size: int = Field(
+        default=50,
+        ge=1,
+        le=200,
+        description="connections to the database, over all workers together",
+    )
+
+
+class InferenceParameters(PooledParameters):
     """Parameters of experiments that do not vary the workers."""
 
     workers: int = Field(
@@ -164,6 +169,7 @@ def stack(
     parameters: LoadParameters,
     *,
     workers: int,
+    pool_size: int,
     flush_us: int = 0,
     runtime: Runtime = "onnx",
     minconn: str = "max",
@@ -195,7 +201,7 @@ def stack(
                 settings={
                     "runtime": runtime,
                     "workers": workers,
-                    "pool_size": parameters.pool_size,
+                    "pool_size": pool_size,
                     "pool_minconn": minconn,
                 },
             ),
@@ -290,4 +296,6 @@ def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
 
 USUAL = InferenceParameters()
 
-STACKS = (ReadyStack("inference", lambda: stack(USUAL, workers=USUAL.workers)),)
+STACKS = (
+    ReadyStack("inference", lambda: stack(USUAL, workers=USUAL.workers, pool_size=USUAL.pool_size)),
+)

@@ -29,7 +29,7 @@ from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, published
 from perflab.statistics.in_words import counted
 from perflab.systems.inference.experiments.flush_map import FACTORS, flush_map
-from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, LoadParameters
+from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, InferenceParameters
 
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
 LOAD = ("concurrency", "connection")
@@ -46,8 +46,11 @@ LATENCY_RATE = rate_view(
 
 
 def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a line for each number of workers, and the published ratio."""
-    table = table.assign(group=[counted(workers, "worker") for workers in table["workers"]])
+    """Draw a line for each number of workers and connections, and the published ratio."""
+    places = zip(table["workers"], table["pool_size"], strict=True)
+    table = table.assign(
+        group=[f"{counted(n, 'worker')}, {counted(size, 'connection')}" for n, size in places]
+    )
     groups = enumerate(table["group"].unique())
     styles = {name: Style(*appearance(index), name) for index, name in groups}
     style: dict[str, Any] = {"by": "group", "styles": styles}
@@ -130,7 +133,7 @@ def scenario(
 
 
 def _is_published_load(run: Run, row: str) -> bool:
-    stated = LoadParameters.published_values()
+    stated = InferenceParameters.published_values()
     names = (*LOAD, "pool_size") if row in DRIVERS.values() else LOAD
     return all(run.record.parameters.get(name) == stated[name] for name in names)
 

@@ -43,13 +43,14 @@ def test_a_pool_smaller_than_the_workers_is_refused() -> None:
 
 
 def test_the_map_makes_flushes_longer_on_both_sides_and_holds_each_against_the_study() -> None:
-    run_plan = plan_of("flush_map", workers=4, flush_ms=[0, 2.5], concurrency=50)
+    run_plan = plan_of("flush_map", workers=4, pool_size=4, flush_ms=[0, 2.5])
     flushes = [
         (node["synchronous_commit"], node["flush_us"]) for node in settings_of(run_plan, "postgres")
     ]
     assert flushes == [("on", 0), ("off", 0), ("on", 2500), ("off", 2500)]
+    assert {node["pool_size"] for node in settings_of(run_plan, "inference")} == {4}
     assert {contrast.published_ratio for contrast in run_plan.contrasts} == {511 / 320}
-    fewer = plan_of("flush_map", workers=4, flush_ms=0, concurrency=10)
+    fewer = plan_of("flush_map", flush_ms=0, pool_size=1, concurrency=10)
     assert [contrast.published_ratio for contrast in fewer.contrasts] == [None]
 
 

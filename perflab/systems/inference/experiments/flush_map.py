@@ -1,10 +1,10 @@
-"""How long must a flush take, with how many workers, for the published gain to appear?
+"""How long must a flush take, and how few commits share it, for the published gain to appear?
 
 A real disk takes milliseconds where the disk of a cloud machine takes a part of one. A library that
 is preloaded into PostgreSQL makes each flush of its WAL last at least so long; the flush probe has
-it, too. A commit waits for more than a flush: one that arrives while another flush is under way
-waits for that, and then for its own. So the map shows what a commit felt: the median commit phase
-with commit on, less that with commit off in the same block.
+it, too. All commits that wait when a flush begins share it, so that many connections hide its
+length: throughput is limited by flushes only where few commits are under way. The map shows what a
+commit felt: the median commit phase with commit on, less that with commit off in the same block.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ from perflab.trials.experiment import Blocks, Experiment, Requests, WarmupReques
 from perflab.trials.plan import Treatment
 
 FlushMs = Annotated[float, Field(ge=0, le=1000)]
+PoolSize = Annotated[int, Field(ge=1, le=200)]
 COMMIT = "synchronous_commit"
 AS_THE_DISK = 0.0
-FACTORS = ("flush_ms", "workers")
+FACTORS = ("flush_ms", "workers", "pool_size")
 PHASE = "phase_commit_p50_ms"
 MAP_COLUMNS = [
-    "workers", "flush_ms", "felt_ms", "felt_low", "felt_high", "ratio", "low", "high", "n",
-    "published", "result",
+    "workers", "pool_size", "flush_ms", "felt_ms", "felt_low", "felt_high", "ratio", "low", "high",
+    "n", "published", "result",
 ]  # fmt: skip
 
 
@@ -57,11 +58,17 @@ class FlushMapParameters(LoadParameters):
         description="levels to compare: how long a flush of the database takes at least, in ms; "
         "0: as long as the disk takes",
     )
-    workers: WorkerLevels = (1, 4)
+    workers: WorkerLevels = (1,)
+    pool_size: Annotated[tuple[PoolSize, ...], OneOrMore] = Field(
+        default=(1, 50),
+        min_length=1,
+        description="levels to compare: connections to the database, over all workers together; "
+        "fewer commits at a time share fewer flushes",
+    )
 
     @model_validator(mode="after")
     def _check_pools(self) -> FlushMapParameters:
-        stacks.check_pool(self.pool_size, max(self.workers))
+        stacks.check_pool(min(self.pool_size), max(self.workers))
         return self
 
 
@@ -70,6 +77,7 @@ def _factors(parameters: FlushMapParameters) -> dict[str, tuple[str, ...]]:
         COMMIT: ("on", "off"),
         "flush_ms": tuple(f"{ms:.12g}" for ms in parameters.flush_ms),
         "workers": tuple(map(str, parameters.workers)),
+        "pool_size": tuple(map(str, parameters.pool_size)),
     }
 
 
@@ -83,6 +91,7 @@ def _treatment(parameters: FlushMapParameters, commit: str, cell: Mapping[str, s
     plan = stacks.stack(
         parameters,
         workers=int(cell["workers"]),
+        pool_size=int(cell["pool_size"]),
         flush_us=round(float(cell["flush_ms"]) * 1000),
         synchronous_commit=commit,
     )
@@ -95,7 +104,8 @@ def _treatment(parameters: FlushMapParameters, commit: str, cell: Mapping[str, s
 def _in_words(cell: Mapping[str, str]) -> str:
     ms = cell["flush_ms"]
     flush = f"flush of {ms} ms" if float(ms) else "the disk's flush"
-    return f"{flush}, {counted(int(cell['workers']), 'worker')}"
+    workers, pool = (int(cell[name]) for name in ("workers", "pool_size"))
+    return f"{flush}, {counted(workers, 'worker')}, {counted(pool, 'connection')}"
 
 
 def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
@@ -120,7 +130,8 @@ def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
 
 def _stated(parameters: FlushMapParameters) -> dict[str, object]:
     """Return the levels of what the durability study does not state: any may have been its own."""
-    return {"workers": parameters.published_values()["workers"], "flush_ms": AS_THE_DISK}
+    published = parameters.published_values()
+    return {"flush_ms": AS_THE_DISK, **{name: published[name] for name in ("workers", "pool_size")}}
 
 
 def _warnings(parameters: FlushMapParameters) -> list[Remark]:
@@ -130,9 +141,9 @@ def _warnings(parameters: FlushMapParameters) -> list[Remark]:
 def flush_map(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     """Return what commit off gains over on in each cell of the map.
 
-    Columns: workers, flush_ms (how long a flush takes at least), felt_ms with its 95% interval (the
-    time that a commit felt of the flush), ratio of throughputs with its 95% interval, n (blocks),
-    published, and result (beside the published ratio).
+    Columns: workers, pool_size, flush_ms (how long a flush takes at least), felt_ms with its 95%
+    interval (the time that a commit felt of the flush), ratio of throughputs with its 95% interval,
+    n (blocks), published, and result (beside the published ratio).
     """
     rows = []
     for finding in findings:
@@ -141,6 +152,7 @@ def flush_map(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
         rows.append(
             {
                 "workers": int(cell["workers"]),
+                "pool_size": int(cell["pool_size"]),
                 "flush_ms": float(cell["flush_ms"]),
                 **felt_flush(run, cell),
                 "ratio": effect.estimate if effect else math.nan,
@@ -175,8 +187,8 @@ def _by_block(run: Run, levels: Mapping[str, str]) -> pd.Series[float]:
 
 EXPERIMENT = Experiment(
     name="flush_map",
-    title="Where the published gain would appear: cost of a flush, workers",
-    question="How long must a flush take, with how many workers, for the published gain of "
+    title="Where the published gain would appear: cost of a flush, connections, workers",
+    question="How long must a flush take, and how few commits share it, for the published gain of "
     "synchronous_commit=off to appear?",
     parameters=FlushMapParameters,
     treatments=lambda parameters: stacks.with_room(

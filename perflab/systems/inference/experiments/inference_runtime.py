@@ -70,7 +70,13 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     for runtime, write in product(parameters.runtime, ("yes", "no")):
         levels, writes = {"runtime": runtime, "database_write": write}, write == "yes"
         path = stacks.endpoint("psycopg2", database_write=writes)
-        plan = stacks.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
+        plan = stacks.stack(
+            parameters,
+            pool_size=parameters.pool_size,
+            workers=parameters.workers,
+            runtime=runtime,
+            writes=writes,
+        )
         label = f"{runtime}, {'with' if writes else 'no'} database write"
         treatment = stacks.treatment(parameters, levels, label, plan, path)
         instruments = (*treatment.instruments, PredictionCost(node="inference"))

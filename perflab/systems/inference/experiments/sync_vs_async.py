@@ -14,8 +14,8 @@ from perflab.systems.inference.stacks import (
     DRIVERS,
     STUDY,
     Driver,
-    LoadParameters,
     OneOrMore,
+    PooledParameters,
     RoundTrips,
     WorkerLevels,
     published_rps,
@@ -27,7 +27,7 @@ BOTH: tuple[Driver, ...] = ("psycopg2", "asyncpg")
 PUBLISHED_WORKERS = "4"
 
 
-class SyncVsAsyncParameters(LoadParameters):
+class SyncVsAsyncParameters(PooledParameters):
     """Parameters of the driver study; distance, pool and workers are factors beside the driver."""
 
     synchronous_commit: Literal["on", "off"] = Field(
@@ -75,6 +75,7 @@ def _treatment(
 ) -> Treatment:
     plan = stacks.stack(
         parameters,
+        pool_size=parameters.pool_size,
         workers=int(setting["workers"]),
         minconn=setting["pool_minconn"],
         synchronous_commit=parameters.synchronous_commit,

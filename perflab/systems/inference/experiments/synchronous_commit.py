@@ -59,6 +59,7 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
     writes = levels[WRITE] == "yes"
     plan = stacks.stack(
         parameters,
+        pool_size=parameters.pool_size,
         workers=parameters.workers,
         # Without writes nothing is committed: the default does not matter.
         synchronous_commit=levels[FACTOR] if writes else "on",
