@@ -70,7 +70,8 @@ LEFT_OUT = re.compile(
     r"with the values made|seen in the mean|requests at failure|\((?:batch|tools)\)|of pings|"
     r"(?:mean|median|slowest) \(a bound|of what is sent|second core|volume grows|profiling at|"
     r"(?:300|325|350|375|400) users|protobuf instead|logins, lowers|under way \(|mutex per client|"
-    r"(?:8.9|7.65) times|saves CPU$|less CPU|uvloop saves|off saves|once permessage|\(epoll\)$"
+    r"(?:8.9|7.65) times|saves CPU$|less CPU|uvloop saves|off saves|once permessage|\(epoll\)$|"
+    r"flush(?: of .* ms)?, \d+ worker"
 )
 # The column n says it.
 BLOCKS = re.compile(r" in \d+(?: to \d+)? blocks?")

@@ -24,7 +24,7 @@ from perflab.figures import (
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, Rules
 from perflab.figures.origin import Page
-from perflab.figures.theme import INK, PALETTE, Style, appearance
+from perflab.figures.theme import INK, PUBLISHED_COLOR, Style, appearance
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, published
 from perflab.statistics.in_words import counted
@@ -54,14 +54,15 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
     groups = enumerate(table["group"].unique())
     styles = {name: Style(*appearance(index), name) for index, name in groups}
     style: dict[str, Any] = {"by": "group", "styles": styles}
+    is_ringed = AgainstStudy.AS_PUBLISHED in set(table["result"])
     chart = Planes(
         MAP_TITLE,
         "Every point is one setting, with 95% intervals over blocks both ways. Across: what a"
-        " commit felt of the flush (median commit phase, on less off), which is more than the"
-        " flush itself. Ringed: as published.",
+        " commit felt of the flush (median commit phase, on less off); commits that wait together"
+        f" share a flush.{' Ringed: as published.' * is_ringed}",
         layers=(
             Rules((NO_EFFECT,), NO_EFFECT, along="y", ls="-"),
-            Rules((PUBLISHED,), PUBLISHED, along="y", color=PALETTE[1]),
+            Rules((PUBLISHED,), PUBLISHED, along="y", color=PUBLISHED_COLOR),
             Lines((CELL,), keyed=False, how={"lw": 0.9, "alpha": 0.6}, **style),
             Marks((RINGED,), "o", RINGED, color=INK, hollow=True, size=10),
             Intervals((CELL,), "felt_low", "felt_high", lw=0.7, size=0, keyed=False, **style),

@@ -23,7 +23,7 @@ from perflab.figures.charts import (
     Typical,
 )
 from perflab.figures.origin import Page, in_words, trials_shown, typical_rows
-from perflab.figures.theme import PALETTE, Style
+from perflab.figures.theme import PALETTE, PUBLISHED_COLOR, Style
 from perflab.figures.view import View, varies
 from perflab.recordings import Run, published, published_value
 from perflab.statistics.in_words import as_share
@@ -215,7 +215,7 @@ SUCCESS_CHART = RowChart(
         Points(styles=STYLES, at=-0.12, how={"s": 18}),
         Typical(of=(TYPICAL,), within=(0.0, 100.0), at=0.12),
         *(
-            Marks((what,), shape, label, color=PALETTE[1], hollow=True, size=5.5, at=0.12)
+            Marks((what,), shape, label, color=PUBLISHED_COLOR, hollow=True, size=5.5, at=0.12)
             for what, (shape, label) in MARKS.items()
         ),
     ),
