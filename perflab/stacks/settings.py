@@ -24,7 +24,7 @@ RELOADED_WITHIN_S, ASK_AGAIN_S = 5.0, 0.02
 STATEMENT_TIMEOUT_MS = 60_000
 # `pg_settings` leaves out settings of the lab's own (`perflab.flush_us`).
 SETTINGS_IN_FORCE = """
-    SELECT name, current_setting(name) FROM unnest(%s) AS name
+    SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name
     WHERE current_setting(name, true) IS NOT NULL
 """
 WAITS = """

@@ -142,10 +142,10 @@ def test_a_process_that_cannot_be_profiled_gives_a_warning_and_no_error() -> Non
         ),
         workload=SimpleNamespace(bound_s=1.0), labels={},
     )  # fmt: skip
-    look = Functions(node="app").look(scene)
-    look.begin()
-    look.end()
-    (warning,) = look.observe(SimpleNamespace()).warnings
+    sensor = Functions(node="app").sensor(scene)
+    sensor.begin()
+    sensor.end()
+    (warning,) = sensor.observe(SimpleNamespace()).warnings
     assert warning.text.startswith("the functions of 'app' are not known: ")
 
 

@@ -29,7 +29,7 @@ def test_written_instruments_are_read_again() -> None:
         ("os:system", "below 'perflab'"),
         ("perflabs.instruments:Requests", "below 'perflab'"),
         ("perflab.instruments.none:Requests", "No module named"),
-        ("perflab.instruments:Look", "no class of instruments"),
+        ("perflab.instruments:Sensor", "no class of instruments"),
     ],
 )
 def test_a_name_of_no_instrument_is_refused(kind: str, words: str) -> None:

@@ -17,7 +17,7 @@ from perflab import systems
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import placement
 from perflab.paths import services_dir
-from perflab.stacks import cleanup, process_backend, residents, service_processes
+from perflab.stacks import cleanup, process_instance, residents, service_processes
 from perflab.stacks.asking import answers
 from perflab.stacks.listening import owners
 from perflab.stacks.process_backend import choose
@@ -145,7 +145,7 @@ def test_a_server_that_another_program_keeps_has_no_cpu_and_no_memory(keeper: Pa
         assert instance.meter().read(ProcessTable()) is None
         assert not instance.exit_reason()
     assert [words for words in duel.told if "start it in the foreground" in words] == [
-        f"{name}: {process_backend.HIDDEN}" for name in "ab"
+        f"{name}: {process_instance.HIDDEN}" for name in "ab"
     ]
     duel.residents.stop()
     ports = [instance.launch.port for instance in instances]
@@ -155,7 +155,7 @@ def test_a_server_that_another_program_keeps_has_no_cpu_and_no_memory(keeper: Pa
 
 
 def test_services_end_side_by_side_and_a_slow_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_backend, "STOP_TIMEOUT_S", 1.5)
+    monkeypatch.setattr(process_instance, "STOP_TIMEOUT_S", 1.5)
     monkeypatch.setattr(residents, "SLOW_S", 1.0)
     stubborn = SERVER.replace(" ", f" -c {shlex.quote(STUBBORN)} ", 1)
     duel = Duel(stubborn, stubborn)
