@@ -151,7 +151,7 @@ class Report(FrozenModel):
     """Where the running service reports its settings, and takes those of scope ``reload``.
 
     Kind ``http``: a GET of the path returns a JSON object of settings, and a PUT changes them. Kind
-    ``postgres``: the server's view ``pg_settings``, and ALTER SYSTEM.
+    ``postgres``: what the server shows (``current_setting``), and ALTER SYSTEM.
     """
 
     kind: Literal["http", "postgres"] = "http"

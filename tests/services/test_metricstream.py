@@ -16,6 +16,8 @@ import pytest
 from running import Answer, Service, Start, call, counts, until, wait_until
 from speaking import Speaker, batch, get, post, speaking
 
+from perflab.host.listening_queues import listeners
+
 # A compiler under load may need minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -51,6 +53,13 @@ def test_samples_are_stored_and_counted_and_forgotten(server: Service) -> None:
     assert (counts(server)["samples_taken"], counts(server)["series"]) == (3, 2)
     call(server.port, "POST", "/reset")
     assert {counts(server)[name] for name in ("samples_taken", "samples_stored", "series")} == {0}
+
+
+def test_the_kernel_keeps_as_many_connections_to_accept_as_the_backlog_says(
+    started: Start,
+) -> None:
+    port = started("metricstream", backlog=7).port
+    assert [one.backlog for one in listeners() if one.port == port] == [7]
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -31,7 +31,7 @@ def agreed(monkeypatch: pytest.MonkeyPatch, answers: list[str]) -> dict[str, Any
     monkeypatch.setattr(settings, "apply", lambda *_: None)
     monkeypatch.setattr(settings, "reported", reported)
     instances = {node.name: server for node in plan.nodes}
-    return settings.agree(plan, instances, lambda _: None)  # type: ignore[arg-type]
+    return settings.agree(plan, instances, lambda _: None)
 
 
 @pytest.mark.promise

@@ -46,7 +46,7 @@ MAP_COLUMNS = [
 
 
 class FlushMapParameters(LoadParameters):
-    """Parameters of the map: how long a flush takes at least, and workers."""
+    """Parameters of the map: how long a flush takes at least, connections and workers."""
 
     # Ten claims at a time: with 8 blocks none of them could be certain.
     blocks: Blocks = 12
@@ -109,7 +109,7 @@ def _in_words(cell: Mapping[str, str]) -> str:
 
 
 def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
-    """Return the study's effect in each cell; it states neither its workers nor its disk."""
+    """Return the study's effect in each cell; it states no disk, pool or workers."""
     off_rps, on_rps = (published_rps(COMMITS[level]) for level in ("off", "on"))
     return [
         Contrast(
@@ -154,7 +154,7 @@ def flush_map(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
                 "workers": int(cell["workers"]),
                 "pool_size": int(cell["pool_size"]),
                 "flush_ms": float(cell["flush_ms"]),
-                **felt_flush(run, cell),
+                **_felt_flush(run, cell),
                 "ratio": effect.estimate if effect else math.nan,
                 "low": effect.low if effect else math.nan,
                 "high": effect.high if effect else math.nan,
@@ -166,7 +166,7 @@ def flush_map(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=MAP_COLUMNS)
 
 
-def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
+def _felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
     """Return the time that a commit felt of the flush, in ms, over blocks."""
     on, off = (_by_block(run, {COMMIT: commit, **cell}) for commit in ("on", "off"))
     added = on - off
