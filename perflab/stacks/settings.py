@@ -185,9 +185,7 @@ def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
     if missing := [key for key in planned if key not in shown]:
         way = "let [report] http of its service.toml name a path that answers a JSON object of them"
         if spec.is_postgres:
-            way = (
-                "let 'parameter' of the setting in its service.toml be a name of the server's"
-            )
+            way = "let 'parameter' of the setting in its service.toml be a name of the server's"
         raise SettingRefused(
             f"service '{node.name}' does not report {', '.join(missing)}, so the lab cannot check "
             f"the settings in force; {way}"
