@@ -1,13 +1,11 @@
-"""The views of the inference service's runs, with that of the flush map."""
+"""The views of the inference service's runs, and what was published for a treatment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.results import AgainstStudy
 from perflab.figures import (
     CAUSES,
     CORE_TIME,
@@ -21,75 +19,18 @@ from perflab.figures import (
     throughput_view,
     time_breakdown_view,
 )
-from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, Rules
-from perflab.figures.origin import Page
-from perflab.figures.theme import INK, PUBLISHED_COLOR, Style, appearance
-from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
+from perflab.figures.view import OTHER_LOAD, SAME_LOAD
 from perflab.recordings import Run, published
-from perflab.statistics.in_words import counted
-from perflab.systems.inference.experiments.flush_map import FACTORS, flush_map
+from perflab.systems.inference.map_of_flushes import FLUSH_MAP
 from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, InferenceParameters
 
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
 LOAD = ("concurrency", "connection")
-MAP_TITLE = "where the published gain would appear"
-# A commit may feel nothing, which a logarithmic axis cannot show.
-LEAST_MS = 0.1
-FELT = ["felt_ms", "felt_low", "felt_high"]
-CELL, NO_EFFECT, RINGED = "cell", "no effect", "as published"
 LATENCY_RATE = rate_view(
     "latency_rate",
     "response times against the rate of requests",
     {f"p{share}_ms": f"p{share}, ms (log)" for share in (50, 95, 99)},
 )
-
-
-def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a line for each number of workers and connections, and the published ratio."""
-    places = zip(table["workers"], table["pool_size"], strict=True)
-    table = table.assign(
-        group=[f"{counted(n, 'worker')}, {counted(size, 'connection')}" for n, size in places]
-    )
-    groups = enumerate(table["group"].unique())
-    styles = {name: Style(*appearance(index), name) for index, name in groups}
-    style: dict[str, Any] = {"by": "group", "styles": styles}
-    is_ringed = AgainstStudy.AS_PUBLISHED in set(table["result"])
-    chart = Planes(
-        MAP_TITLE,
-        "Every point is one setting, with 95% intervals over blocks both ways. Across: what a"
-        " commit felt of the flush (median commit phase, on less off); commits that wait together"
-        f" share a flush.{' Ringed: as published.' * is_ringed}",
-        layers=(
-            Rules((NO_EFFECT,), NO_EFFECT, along="y", ls="-"),
-            Rules((PUBLISHED,), PUBLISHED, along="y", color=PUBLISHED_COLOR),
-            Lines((CELL,), keyed=False, how={"lw": 0.9, "alpha": 0.6}, **style),
-            Marks((RINGED,), "o", RINGED, color=INK, hollow=True, size=10),
-            Intervals((CELL,), "felt_low", "felt_high", lw=0.7, size=0, keyed=False, **style),
-            Intervals((CELL,), along="y", lw=1.1, size=4.5, **style),
-        ),
-        planes=Plane(
-            Axis("what a commit felt, ms (log)", log=True),
-            Axis("commit off / on, throughput (log)", log=True),
-        ),
-        x="felt_ms",
-        y="ratio",
-    )
-    return chart.draw(_map_as_drawn(table), page)
-
-
-def _map_as_drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each setting, its ring, the published ratio, and no effect."""
-    cells = table.dropna(subset=["felt_ms", "ratio"]).sort_values("felt_ms")
-    cells[FELT] = cells[FELT].clip(lower=LEAST_MS)
-    published = table[["published"]].dropna().drop_duplicates()
-    parts = [
-        cells.assign(what=CELL),
-        cells[cells["result"] == AgainstStudy.AS_PUBLISHED].assign(what=RINGED),
-        published.rename(columns={"published": "ratio"}).assign(what=PUBLISHED),
-        pd.DataFrame({"ratio": [1.0], "what": NO_EFFECT}),
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def published_absolutes(run: Run, response: str) -> pd.DataFrame:
@@ -138,10 +79,6 @@ def _is_published_load(run: Run, row: str) -> bool:
     names = (*LOAD, "pool_size") if row in DRIVERS.values() else LOAD
     return all(run.record.parameters.get(name) == stated[name] for name in names)
 
-
-FLUSH_MAP = View(
-    "flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS), of_findings=True
-)
 
 VIEWS = (
     EFFECT,

@@ -9,7 +9,8 @@ from perflab.analysis.evaluation import evaluate
 from perflab.figures.origin import page_of
 from perflab.figures.view import draw_table, reread
 from perflab.recordings import Run, TreatmentRecord
-from perflab.systems.chat.views import DELIVERY_CPU, LOGIN_BANDS
+from perflab.systems.chat.delivery_cpu import DELIVERY_CPU
+from perflab.systems.chat.login_bands import LOGIN_BANDS
 from perflab.systems.chat.windows import STREAM_TIMELINE
 from tests.figures.shown import check_texts, one_line, picture, pictures
 
