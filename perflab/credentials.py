@@ -2,7 +2,7 @@
 
 In parameters, plans and records a credential stands as a reference, ``{env:NAME}``. Its value is
 one of the caller's environment, or one that was given as a literal and is kept here, in the memory
-of this process. Values go to other processes by pipes and environments. References are resolved
+of this process. Values go to other processes by pipes and environments. References are filled in
 where a request is sent and where a process is started, and nowhere before.
 """
 
@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -25,7 +26,7 @@ SCHEME = re.compile(r"(?i)(?:basic|bearer|digest|token|apikey|negotiate)\s+(\S.*
 CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # A shorter value stands in too many words that have nothing to do with it.
 LEAST_MASKED = 4
-# A value of so many letters is masked within words, too.
+# A value of so many letters is masked within words, too, and is taken for a cookie's secret.
 LEAST_WITHIN_WORDS = 8
 _kept: dict[str, str] = {}
 # The values that were given or looked up in this process, with the names that are shown for them.
@@ -97,7 +98,7 @@ def look_up(names: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     return values, problems
 
 
-def resolved(text: str) -> str:
+def filled_in(text: str) -> str:
     """Return a text with the values of its references; one without a value stays."""
 
     def value(match: re.Match[str]) -> str:
@@ -138,10 +139,10 @@ def value_of(name: str) -> str | None:
 
 
 def _known_as(value: str, name: str) -> str:
-    """Note a value with all of its forms, and return it, unless it is plain or short."""
+    """Return a value; note it with all of its forms, unless it is plain or short."""
     if name in _plain or len(value) < LEAST_MASKED:
         return value
-    for form in {value, *_forms(value)}:
+    for form in _forms(value):
         if len(form) >= LEAST_MASKED:
             _known.setdefault(form, name)
     return value
@@ -166,11 +167,11 @@ def _forms(value: str) -> Iterator[str]:
         yield part
         quoted, written = quote(part, safe=""), json.dumps(part)[1:-1]
         yield from (quoted, unquote(part), written, html.escape(part))
+        # Some programs write escapes in small letters.
         yield re.sub("%..", lambda code: code[0].lower(), quoted)
         yield base64.b64encode(part.encode(errors="surrogateescape")).decode()
         # As Go writes JSON.
         yield written.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"})
-        try:
+        with suppress(ValueError):
+            # As a shell reads it.
             yield "".join(shlex.split(part))
-        except ValueError:
-            continue

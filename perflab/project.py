@@ -14,8 +14,12 @@ from perflab.errors import ParameterError
 FILE = "perflab.toml"
 RESULTS = {"runs": "perflab-runs", "figures": "figures", "sweeps": "perflab-sweeps"}
 EXPERIMENTS = "perflab_experiments"
-# The tables that are read here. All others are about duels, whose parameters check them.
-OF_A_PROJECT = ("results", "experiments")
+# The tables that are read here, with their defaults. All others are about duels, whose parameters
+# check them.
+TABLES_HERE: Mapping[str, Mapping[str, object]] = {
+    "results": RESULTS,
+    "experiments": {"folders": [EXPERIMENTS]},
+}
 OF_DUELS = ("service", "load")
 # What a project's notebook compares: the last two commits, started as the project's file says.
 OF_THE_NOTEBOOK = {
@@ -36,7 +40,8 @@ class Project:
 def project() -> Project | None:
     """Return the project of the working folder, by the nearest ``perflab.toml`` in it or above.
 
-    ParameterError names what in the file is wrong.
+    Folders of experiments may be missing where the file does not name them. ParameterError names
+    what in the file is wrong.
     """
     file = project_file()
     if file is None:
@@ -98,17 +103,13 @@ def _place(file: Path, name: str) -> Path:
 
 def _problems(content: Mapping[str, object]) -> list[str]:
     """Return in sentences what a file holds that has no meaning."""
-    tables: dict[str, Mapping[str, object]] = {
-        "results": RESULTS,
-        "experiments": {"folders": [EXPERIMENTS]},
-    }
     problems = []
     for table, values in content.items():
-        known = tables.get(table)
+        known = TABLES_HERE.get(table)
         if known is None:
             # What stands at the top is a parameter of a duel.
             if table not in OF_DUELS and isinstance(values, dict):
-                listed = _listed((*tables, *OF_DUELS))
+                listed = _listed((*TABLES_HERE, *OF_DUELS))
                 problems.append(f"[{table}] has no meaning; there are: {listed}")
         elif not isinstance(values, dict):
             problems.append(f"{table} must be a table: [{table}]")

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from perflab import credentials
-from perflab.credentials import keep, look_up, masked, resolved, stand_in
+from perflab.credentials import filled_in, keep, look_up, masked, stand_in
 from perflab.errors import ParameterError, ServiceFailed
 
 
@@ -21,7 +21,7 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_literal_is_named_by_its_place_and_comes_back_when_it_is_sent() -> None:
     shown = keep("Bearer abc123xyz", "Authorization")
     assert shown == "{env:AUTHORIZATION}"
-    assert resolved(f"Authorization: {shown}") == "Authorization: Bearer abc123xyz"
+    assert filled_in(f"Authorization: {shown}") == "Authorization: Bearer abc123xyz"
 
 
 def test_another_value_of_one_name_gets_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,4 +88,4 @@ def test_another_variable_can_stand_in_for_a_recorded_one(monkeypatch: pytest.Mo
     recorded = ("Authorization: {env:AUTHORIZATION}", "Accept: */*")
     assert not stand_in(("Authorization: {env:MINE}",), recorded)
     assert stand_in(("Authorization: {env:MINE}", "Accept: */*"), recorded)
-    assert resolved(recorded[0]) == "Authorization: of mine"
+    assert filled_in(recorded[0]) == "Authorization: of mine"

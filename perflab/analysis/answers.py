@@ -58,7 +58,7 @@ def answers_of(run: Run, findings: Sequence[Finding]) -> list[Answer]:
             asked.setdefault(finding.contrast.asks, []).append(finding)
     why = doubt(run) if asked else ""
     return [
-        replace(answer_to(question, _by(_word_of_question, answered), answered), doubt=why)
+        replace(_answer_to(question, _by(_word_of_question, answered), answered), doubt=why)
         for question, answered in asked.items()
     ]
 
@@ -75,14 +75,14 @@ def answers_to_claims(findings: Sequence[Finding]) -> list[Answer]:
         claims.setdefault((without_percentile(contrast.claim), sides), []).append(finding)
     rows = Counter(claim for claim, _ in claims)
     return [
-        answer_to(
+        _answer_to(
             claim if rows[claim] == 1 else answered[0].contrast.claim, _of_claim(answered), answered
         )
         for (claim, _), answered in claims.items()
     ]
 
 
-def answer_to(
+def _answer_to(
     question: str, by_word: Mapping[str, Sequence[Finding]], findings: Sequence[Finding]
 ) -> Answer:
     """Return the answer to a question from its findings by the word that each of them gives.
@@ -91,8 +91,9 @@ def answer_to(
     """
     first, *others = (_told(word, answered) for word, answered in by_word.items())
     text = f"{first} ({'; '.join(others)})" if others else first
-    refused = dict.fromkeys(filter(None, map(refused_words, findings)))
-    text = "; ".join([text, *list(refused)[:1]])
+    # The line has room for one of them.
+    refused = next(filter(None, map(refused_words, findings)), "")
+    text = "; ".join(filter(None, [text, refused]))
     blocks = max(map(_blocks_needed, by_word.get(NOT_DECIDED, [])), default=0)
     return Answer(question, text, _study(findings), blocks, tuple(findings))
 

@@ -77,6 +77,7 @@ from perflab.statistics.shares import BlocksOfShares
 
 # A difference is none beside the published one if its interval lies within this share of that.
 BESIDE_PUBLISHED = 0.1
+NEVER = "0 in every block"
 
 
 # How an effect lies to a zone.
@@ -262,6 +263,9 @@ def _none_beside(effect: Effect, contrast: Contrast) -> str:
         return ""
     if contrast.scale == "ratio":
         return WITHIN_MARGIN if is_within_margin(effect) else ""
-    size = abs(contrast.published_difference or 0.0) * BESIDE_PUBLISHED
-    is_none = max(abs(effect.low), abs(effect.high)) < size
+    farthest = max(abs(effect.low), abs(effect.high))
+    # Counts, as a rule, of six blocks or more: no margin is too narrow for that.
+    if farthest == 0:
+        return NEVER
+    is_none = farthest < abs(contrast.published_difference or 0.0) * BESIDE_PUBLISHED
     return f"within {BESIDE_PUBLISHED:.0%} of the published one" if is_none else ""

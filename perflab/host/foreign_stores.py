@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address
 
-from perflab.credentials import resolved
+from perflab.credentials import filled_in
 
 PORTS = {
     "postgres": 5432, "postgresql": 5432, "pgsql": 5432, "mysql": 3306, "mysql2": 3306,
@@ -54,7 +54,7 @@ def hidden_stores(environment: Mapping[str, str]) -> dict[str, str]:
 
 def addresses(name: str, text: str) -> Iterator[str]:
     """Yield the addresses of stores in a value, as ``HOST:PORT``, or ``HOST`` without a port."""
-    text = resolved(text)
+    text = filled_in(text)
     for kind, place in ADDRESS.findall(text):
         for one in place.rpartition("@")[2].split(","):
             if one and not PLACEHOLDER.search(one):

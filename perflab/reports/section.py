@@ -48,10 +48,11 @@ from perflab.statistics.in_words import MISSING, capitalized
 MOST_ACROSS = 4
 VERDICT = "## Verdict\n"
 BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
-# What a page has room for.
 EFFECT, CPU_OF = "effect", "cpu_share_"
 ON_A_PAGE = ("messages_per_s", "throughput_rps", "p50_ms", "p95_ms", "p99_ms")
-INSTRUMENTS = ("client", "lab", "link")
+# Parts of a stack whose CPU is not a service's.
+NO_SERVICES = ("client", "lab", "link")
+# What a page has room for.
 MOST_ROWS, MOST_RESPONSES, MOST_WARNINGS = 8, 7, 3
 
 
@@ -126,7 +127,7 @@ def section_text(
         _bullets([*map(str, record.warnings), *run.problems]) or "There are none.\n",
         "## Trials that do not count\n",
         _not_counted(run),
-        "## Measured again\n",
+        "## To repeat it\n",
         f"```sh\n{reproduce(record)}\n```\n",
     ]
     return without_paths(record, _joined(parts, level))
@@ -193,7 +194,7 @@ def page_table(run: Run) -> pd.DataFrame:
 
 
 def _is_cpu_of_a_service(response: str) -> bool:
-    return response.startswith(CPU_OF) and response.removeprefix(CPU_OF) not in INSTRUMENTS
+    return response.startswith(CPU_OF) and response.removeprefix(CPU_OF) not in NO_SERVICES
 
 
 def _limits(run: Run) -> str:
@@ -342,6 +343,7 @@ def _figure(number: int, figure: Figure) -> str:
 
 
 def _not_counted(run: Run) -> str:
+    """Return the table of trials that are not valid, or were measured anew."""
     trials = run.trials()
     if not len(trials):
         return "The run has no trial.\n"

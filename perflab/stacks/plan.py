@@ -148,7 +148,7 @@ def _resident_for(
 ) -> Node:
     spec = load_service(node.service)
     _check_needs(spec, node, names)
-    fixed = spec.resolve(node.settings, "start")
+    fixed = spec.with_defaults(node.settings, "start")
     needs = {role: names[target] for role, target in node.needs.items()}
     wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
     key = (node.name, node.service, *wiring, node.placement, node.cpus, node.apart)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from perflab.credentials import resolved
+from perflab.credentials import filled_in
 from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
 from perflab.host.foreign_stores import hidden_stores
 from perflab.host.own_folders import own_folder
@@ -77,7 +77,7 @@ class ProcessBackend:
             values = {"python": venv.python, "artifacts": folder, "source": spec.folder}
             command = rendered(spec.process.prepare, values)
             # The user's PYTHONPATH is for the lab, not for the service.
-            own = {name: resolved(text) for name, text in spec.process.variables.items()}
+            own = {name: filled_in(text) for name, text in spec.process.variables.items()}
             hidden = hidden_stores(os.environ) if spec.of_user else {}
             variables = {"PYTHONPATH": "", **hidden, **venv.variables(), **own}
             done = work.run(command, f"while {spec.name} was prepared", variables, spec.folder)

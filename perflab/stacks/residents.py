@@ -186,7 +186,7 @@ class Residents:
         return Launch(
             spec=spec,
             labels=Labels(stack, resident.name, self._kind, port),
-            settings=spec.resolve(resident.settings),
+            settings=spec.with_defaults(resident.settings),
             needed={role: other.port for role, other in needed.items()},
             provided=told_by(needed),
             port=port,

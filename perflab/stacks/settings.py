@@ -133,7 +133,7 @@ def agree(
     shown = {node.name: reported(node, instances[node.name], line) for node in plan.nodes}
     if plan.database:
         server = instances[plan.database].launch.spec
-        planned = server.resolve(plan.node(plan.database).settings, "reload")
+        planned = server.with_defaults(plan.node(plan.database).settings, "reload")
         for node in plan.nodes:
             if isinstance(shown[node.name].get("database"), dict):
                 shown[node.name] = _seen_by_pool(node, instances[node.name], line, planned)
@@ -160,7 +160,7 @@ def _seen_by_pool(
 def apply(node: Node, instance: Instance, line: Line) -> None:
     """Give a running service its node's settings of scope ``reload``."""
     spec = instance.launch.spec
-    planned = spec.resolve(node.settings, "reload")
+    planned = spec.with_defaults(node.settings, "reload")
     if not planned or spec.report is None:
         return
     if spec.is_postgres:
@@ -176,7 +176,7 @@ def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
     (:func:`perflab.stacks.spec.unchecked`).
     """
     spec = instance.launch.spec
-    planned = spec.resolve(node.settings, None if spec.report else "reload")
+    planned = spec.with_defaults(node.settings, None if spec.report else "reload")
     shown: dict[str, Any] = {}
     if spec.is_postgres:
         shown = line(instance).settings(spec)

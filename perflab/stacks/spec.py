@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from perflab.credentials import resolved
+from perflab.credentials import filled_in
 from perflab.errors import StackError
 from perflab.host.own_folders import own_folder
 from perflab.parameters import FrozenModel, did_you_mean, unknown
@@ -276,7 +276,9 @@ class ServiceSpec(FrozenModel):
     def _asks_for(self, placeholder: str) -> bool:
         return any(placeholder in text for text in [*self.command, *self.environment.values()])
 
-    def resolve(self, given: Mapping[str, Value], scope: Scope | None = None) -> dict[str, Value]:
+    def with_defaults(
+        self, given: Mapping[str, Value], scope: Scope | None = None
+    ) -> dict[str, Value]:
         """Return the values of all settings, or those of a ``scope``, with defaults filled in.
 
         Raises StackError with every unknown name and every value out of range.
@@ -365,7 +367,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
             raise StackError(f"placeholder {{{name}}} in '{template}' has no value")
         return str(values[name])
 
-    return resolved(_PLACEHOLDER.sub(fill, template))
+    return filled_in(_PLACEHOLDER.sub(fill, template))
 
 
 def unchecked(names: Iterable[str]) -> list[str]:

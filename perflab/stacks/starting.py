@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from perflab.credentials import resolved
+from perflab.credentials import filled_in
 from perflab.errors import MachineShort, ServiceFailed, StackError
 from perflab.stacks.asking import answers, keeps_connections
 from perflab.stacks.backend import Instance, Interrupted, go_on
@@ -95,7 +95,7 @@ def is_healthy(instance: Instance) -> bool:
     """Ask a service once whether it can be used."""
     health = instance.launch.spec.health
     if health.http:
-        path = resolved(health.http)
+        path = filled_in(health.http)
         return answers(instance.launch.control_port, path, any_status=health.any_status)
     if not health.command:
         return keeps_connections(instance.launch.port)

@@ -26,7 +26,7 @@ from perflab.host.temporary_folders import temporary
 from perflab.trials.progress import PROGRESS_FILE, Event, RunBegun, Terminal, followed
 
 # So many bytes are kept of the end of a kernel's own output.
-MOST_WORDS = 4000
+MOST_OUTPUT_BYTES = 4000
 # An idle kernel takes up to half a second to end; a busy one does not end by itself.
 IDLE_ENDS_WITHIN_S = 2.0
 
@@ -70,7 +70,7 @@ class HeardKernelManager(AsyncKernelManager):
     async def shutdown_kernel(  # type: ignore[override]
         self, now: bool = False, restart: bool = False
     ) -> None:
-        """Ask an idle kernel to end; end it as Jupyter does where it does not.
+        """Ask the kernel to end; where it does not soon, end it as Jupyter does.
 
         Jupyter interrupts a kernel first. An interrupt in the event loop of a kernel that has just
         become idle makes it miss the request, and Jupyter then waits for it.
@@ -91,7 +91,7 @@ def last_words(manager: Any, words: Path) -> Iterator[None]:
     except BaseException as error:
         if run := manager.nb.metadata.get("perflab", {}).get("run"):
             error.add_note(f"the run goes on with -p resume {run}; -p from_run {run} shows it")
-        output = words.read_bytes()[-MOST_WORDS:] if words.exists() else b""
+        output = words.read_bytes()[-MOST_OUTPUT_BYTES:] if words.exists() else b""
         if output.strip():
             error.add_note(f"The kernel's own last words:\n{output.decode(errors='replace')}")
         raise

@@ -15,7 +15,7 @@ from typing import Any
 from perflab.errors import ParameterError, cause
 from perflab.load.body_files import SIGN
 from perflab.parameters import did_you_mean
-from perflab.project import FILE, OF_A_PROJECT
+from perflab.project import FILE, TABLES_HERE
 
 VARIANTS, SERVICE, LOAD = "variants", "service", "load"
 TABLES = (VARIANTS, SERVICE, LOAD)
@@ -45,7 +45,7 @@ def read_parameters(path: Path, subject: str) -> tuple[dict[str, Any], dict[str,
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(subject, [f"{path}: {cause(error)}"]) from None
-    for table in OF_A_PROJECT if path.name == FILE else ():
+    for table in TABLES_HERE if path.name == FILE else ():
         content.pop(table, None)
     lines = {keys: line for keys, line in _lines(text).items() if keys[0] in content}
     places = {keys: f"{path}, line {line}: " for keys, line in lines.items()}

@@ -252,7 +252,7 @@ def _settings(plan: RunPlan) -> Iterator[str]:
     for treatment in plan.treatments:
         for node in treatment.stack.nodes:
             try:
-                load(node.service).resolve(node.settings)
+                load(node.service).with_defaults(node.settings)
             except StackError as error:
                 yield str(error)
 

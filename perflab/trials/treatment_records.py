@@ -50,14 +50,14 @@ def shared(value: Any, parts: dict[str, Any]) -> str:
 
 def _whole(treatment: Treatment) -> dict[str, Any]:
     words = treatment.model_dump(mode="json", exclude=set(NAMED), exclude_none=True)
-    return {**words, "stack": resolved(treatment.stack)}
+    return {**words, "stack": stack_record(treatment.stack)}
 
 
-def resolved(stack: StackPlan) -> dict[str, Any]:
+def stack_record(stack: StackPlan) -> dict[str, Any]:
     """Return a stack as plain data, with the default of every setting that it leaves open."""
     words = stack.model_dump(mode="json")
     for node, named in zip(stack.nodes, words["nodes"], strict=True):
-        named["settings"] = load_service(node.service).resolve(node.settings)
+        named["settings"] = load_service(node.service).with_defaults(node.settings)
     return words
 
 

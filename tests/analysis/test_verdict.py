@@ -181,6 +181,8 @@ POINTS = [
     (-0.2, None, (0.05, 0.1, 0.2), OTHER_WAY),
     (None, "greater", (0.01, 0.2, 0.3), IN_DIRECTION),
     (None, "greater", (-0.1, 0.2, 0.3), NOT_DECIDED),
+    (None, "greater", (0.0, 0.0, 0.0), NO_EFFECT),
+    (None, "greater", (0.0, 0.0, 0.1), NOT_DECIDED),
     (None, "smaller", (0.01, 0.2, 0.3), OTHER_WAY),
 ]
 

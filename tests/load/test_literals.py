@@ -10,7 +10,7 @@ import pytest
 
 from perflab import credentials
 from perflab.cli.repeating import repeatable
-from perflab.credentials import masked, resolved
+from perflab.credentials import filled_in, masked
 from perflab.errors import ParameterError
 from perflab.load.literals import Names, body, by_reference, command, header, shell, target, variant
 from perflab.load.options import LoadOptions
@@ -63,7 +63,7 @@ def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, t
     shown = form(text, Names())
     assert SECRET not in shown
     assert "{env:" in shown
-    assert resolved(shown).replace("'", "") == text.replace("'", "")
+    assert filled_in(shown).replace("'", "") == text.replace("'", "")
     assert form(shown, Names()) == shown
 
 
@@ -157,7 +157,7 @@ def test_a_command_line_is_repeated_with_references() -> None:
 def test_a_number_may_be_a_credential_of_a_body() -> None:
     shown = body('{"token": 482915637, "count": 5}', Names())
     assert shown == '{"token": {env:TOKEN}, "count": 5}'
-    assert resolved(shown) == '{"token": 482915637, "count": 5}'
+    assert filled_in(shown) == '{"token": 482915637, "count": 5}'
 
 
 @pytest.mark.promise
@@ -195,7 +195,7 @@ def test_of_the_variables_of_a_service_ordinary_words_are_not_masked(
         assert "test" not in str(values["env"]), "it is recorded nowhere"
     told = "a test in europe production: hunter7-x pin 1234; hunter2k hunter3b hunter4m "
     told += "host=db password=hunter5d hunter6h caroline"
-    resolved(str(references))
+    filled_in(str(references))
     assert masked(told).startswith("a test in europe production: {env:")
     assert "hunter" not in masked(told)
     assert "1234" not in masked(told)

@@ -25,7 +25,7 @@ def launch_of(spec: ServiceSpec, **limits: Any) -> Launch:
     return Launch(
         spec=spec,
         labels=Labels("test-1", spec.name, "run", 5000),
-        settings=spec.resolve({}),
+        settings=spec.with_defaults({}),
         needed=dict.fromkeys(spec.needs, 1),
         port=5000,
         control_port=5001,

@@ -43,7 +43,7 @@ def test_treatments_share_services_of_equal_start_settings_and_cpu_limits() -> N
 @pytest.mark.parametrize("value", [0, 999, 1e10, math.nan, "fast", None], ids=str)
 def test_a_wrong_limit_is_refused_before_anything_starts(value: object) -> None:
     with pytest.raises(StackError, match=r"bytes_per_s = .* must be .*, or 'unlimited'"):
-        load_service("link").resolve({"bytes_per_s": value})  # type: ignore[dict-item]
+        load_service("link").with_defaults({"bytes_per_s": value})  # type: ignore[dict-item]
     with pytest.raises(ValidationError, match="bytes_per_s"):
         Link.model_validate({"bytes_per_s": value})
 

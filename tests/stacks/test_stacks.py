@@ -21,7 +21,7 @@ SMALL = InferenceParameters(workers=1, pool_size=4)
 
 def test_wrong_settings_are_all_named() -> None:
     with pytest.raises(StackError, match=r"did you mean 'workers'.*runtime = 'onxn' must be one"):
-        load_service("inference").resolve({"worker": 1, "runtime": "onxn"})
+        load_service("inference").with_defaults({"worker": 1, "runtime": "onxn"})
 
 
 @pytest.mark.slow

@@ -50,9 +50,9 @@ TEXT, CLOSE, PING = 1, 8, 9
 # which the client hears nothing else.
 RECEIVE_BUFFER_BYTES = 1 << 17
 # picows' errors are recorded as error classes; a server must not fill the terminal.
-SILENT = logging.getLogger("perflab.picows")
-SILENT.setLevel(logging.CRITICAL + 1)
-SILENT.propagate = False
+MUTED = logging.getLogger("perflab.picows")
+MUTED.setLevel(logging.CRITICAL + 1)
+MUTED.propagate = False
 clock = time.monotonic_ns
 
 
@@ -67,7 +67,7 @@ class WebSocket:
 
     ``heard_ns`` is when anything came last, ``message_ns`` when a message did (before the first:
     when it opened), ``over_ns`` when either side ended it. ``is_answered``: the server answered the
-    end, or ended it itself.
+    end, or ended it itself (true until an end stays unanswered).
     """
 
     def __init__(
@@ -82,7 +82,8 @@ class WebSocket:
         self.transport: Any = None
         self.over = asyncio.Event()
         self.wire_bytes = 0
-        # Whether so many bytes wait for the server to read that its pings get no more answers.
+        # More than MAX_WAITING_PONGS_BYTES wait for the server to read: its pings are not answered,
+        # and sends are checked.
         self.choked = False
         self.heard_ns = self.message_ns = clock()
         self.over_ns = self._asked_ns = 0
@@ -187,7 +188,7 @@ class WebSocket:
         """Give the connection up for an error class, and send the server a close code."""
         self._kind = self._kind or kind
         self._send_close(code)
-        self.transport.disconnect(False)
+        self.transport.disconnect(graceful=False)
 
     def _send_close(self, code: int) -> None:
         if not self.transport.is_close_frame_sent:
@@ -250,7 +251,7 @@ class WebSocket:
                 if self.over_ns - self.heard_ns > SILENT_NS:
                     self._kind = self._kind or "silent"
                 self.ended()
-        self.transport.disconnect(False)
+        self.transport.disconnect(graceful=False)
 
 
 class _Listener(picows.WSListener):
@@ -348,5 +349,5 @@ async def _open(
         max_redirects=0,
         max_frame_size=MAX_MESSAGE_BYTES,
         extra_headers=headers or None,
-        logger_name=SILENT,
+        logger_name=MUTED,
     )

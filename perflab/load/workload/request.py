@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Base64Bytes, BeforeValidator, Field, field_validator, model_validator
 
-from perflab.credentials import resolved
+from perflab.credentials import filled_in
 from perflab.load.clients.stream_formats import Format
 from perflab.load.clients.streams import Streaming, check_marker
 from perflab.parameters import FrozenModel
@@ -135,12 +135,12 @@ class Request(FrozenModel):
         """Return the request as it is sent, with the values of its references."""
         body = self.body
         if isinstance(body, str):
-            body = resolved(body)
+            body = filled_in(body)
         elif isinstance(body, tuple):
-            body = tuple(map(resolved, body))
-        headers = {name: resolved(value) for name, value in self.headers.items()}
+            body = tuple(map(filled_in, body))
+        headers = {name: filled_in(value) for name, value in self.headers.items()}
         return self.model_copy(
-            update={"path": resolved(self.path), "headers": headers, "body": body}
+            update={"path": filled_in(self.path), "headers": headers, "body": body}
         )
 
     @property

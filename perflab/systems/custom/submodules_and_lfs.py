@@ -18,7 +18,8 @@ USED, ATTRIBUTES = "filter=lfs", ".gitattributes"
 # A pointer stands in the repository in a file's place; its second line has the digest.
 POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 DIGEST, DIGEST_LINE = "^oid sha256:[0-9a-f]{64}$", "2"
-# A commit has a submodule as an entry of this mode, and its name in this file.
+# A commit has a submodule as an entry of this mode, and its name in this file; one with this
+# update is left out.
 LINK, FILE, LEFT_OUT = "160000", ".gitmodules", "none"
 UPDATE = "git submodule update --init --recursive"
 
@@ -127,7 +128,11 @@ def _is_left_out(repository: Path, name: str) -> bool:
 
 
 def _repository(above: Path, path: str, name: str, commit: str) -> Path:
-    """Return where the user's repository keeps a submodule that has the commit."""
+    """Return where the user's repository keeps a submodule that has the commit.
+
+    ValueError has the command that gets what is not here.
+    """
+    # A linked worktree keeps submodules of its own, apart from those of the repository.
     common = _read(above, "rev-parse", "--git-common-dir")
     places = [
         _read(above, "rev-parse", "--git-path", f"modules/{name}"),

@@ -39,7 +39,6 @@ LIMITS = {
     "phase_7, success": (("expected, phase 7", "keep-alive", "success"), 100.0),
     "phase_7, mean": (("expected, phase 7", "keep-alive", "mean_latency"), 1.0),
 }  # fmt: skip
-OF_THE_POOL = "server CPU that the pool removes"
 
 
 class Rung(Labelled):
@@ -79,14 +78,7 @@ def contrasts(rungs: Collection[str], target_rate: float) -> list[Contrast]:
     """
     is_published = target_rate == published_rate()
     rows = (row for row in CONTRASTS if row.scale != "level" or is_published)
-    found = having((_limited(row).contrast(STUDY) for row in rows), rungs)
-    left = 1 - published_value(STUDY, OTHERS, "thread pool", "expected_server_time_removed") / 100
-    return [
-        contrast.model_copy(update={"published_ratio": left})
-        if contrast.name == OF_THE_POOL
-        else contrast
-        for contrast in found
-    ]
+    return having((_limited(row).contrast(STUDY) for row in rows), rungs)
 
 
 def published_rate() -> float:

@@ -28,6 +28,7 @@ COUNTED: Mapping[str, str] = {
     "store_discarded": "store_discarded",
     "rss_bytes": "rss_bytes",
 }
+# A response, and the column of the last answer that it is.
 OF_LAST_ANSWER = {
     "most_waiting": "most_waiting_for_thread",
     "store_connections_made": "store_created",
@@ -45,8 +46,9 @@ def download_columns(requests: pd.DataFrame) -> dict[str, float]:
 
     ``total_duration_s`` is from the common start to the last byte of the last download. If a
     download timed out, it is not known, and ``total_duration_s_at_least`` is when the last client
-    gave up. ``fastest_ms`` is likewise not known if no download was complete. ``told_*`` repeats
-    columns as the load's maker counts them: here the lab, else the service's own generator.
+    gave up. ``fastest_ms`` is likewise not known if no download was complete. ``told_*`` are the
+    same numbers under the names in which a rung with a load from inside has those of the service's
+    generator, so that both compare.
     """
     is_whole = requests["error"] == ""
     response_ms = (requests["done_ns"] - requests["planned_ns"]) / 1e6
@@ -90,9 +92,8 @@ def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
             longest_ms = max(longest_ms, (int(answered_ns) - since_ns) / 1e6)
             since_ns = 0
     last_ms = max(0.0, (end_ns - since_ns) / 1e6) if since_ns else 0.0
-    if last_ms > longest_ms:
-        return {"longest_silence_ms": math.nan, "longest_silence_at_least_ms": last_ms}
-    return {"longest_silence_ms": longest_ms or math.nan}
+    most_ms = max(longest_ms, last_ms) or math.nan
+    return _or_bound("longest_silence_ms", most_ms, last_ms <= longest_ms)
 
 
 class _RegistryCounts(Sampled["RegistryCounts"]):

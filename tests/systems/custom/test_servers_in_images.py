@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from perflab import api, systems
-from perflab.credentials import resolved
+from perflab.credentials import filled_in
 from perflab.load.literals import by_reference
 from perflab.stacks import cleanup
 from perflab.stacks.spec import load_service
@@ -116,7 +116,7 @@ def test_a_password_of_an_image_is_recorded_by_reference() -> None:
     values = by_reference({"needs": needed(env=given)})
     assert "hunter" not in str(values)
     env = json.loads(values["needs"][0].partition("=")[2])["env"]
-    assert {resolved(text) for text in env.values()} == {*given.values()}
+    assert {filled_in(text) for text in env.values()} == {*given.values()}
 
 
 @pytest.fixture

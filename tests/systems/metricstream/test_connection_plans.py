@@ -38,7 +38,7 @@ from perflab.systems.metricstream.rules import (
 )
 from perflab.systems.metricstream.rungs import OF_THE_LAB, RUNGS
 from perflab.trials.plan import Treatment
-from perflab.trials.treatment_records import resolved
+from perflab.trials.treatment_records import stack_record
 from tests.figures.shown import check_texts
 from tests.golden.recordings import write_recording
 from tests.load.planted import load_result
@@ -102,7 +102,7 @@ def test_a_cpu_limit_reaches_only_the_server_and_is_recorded() -> None:
         limits = {node.name: node.cpus for node in treatment.stack.nodes}
         assert limits.pop("metricstream") == 0.2
         assert set(limits.values()) <= {None}, "the naive client is not limited"
-        written = resolved(treatment.stack)["nodes"][0]
+        written = stack_record(treatment.stack)["nodes"][0]
         assert (written["name"], written["cpus"]) == ("metricstream", 0.2)
     (remark,) = [
         warning for warning in run_plan.warnings if warning.code == "metricstream.cpu_limit"

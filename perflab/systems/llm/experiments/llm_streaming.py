@@ -36,8 +36,9 @@ ANSWER = {"tokens": 200, "token_rate": 20.0, "first_token_ms": 300.0}
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success", "ramp_kind")
 # What else makes its answers: nothing is published of it, so it must be as in the preset.
 OF_ANSWER = (*ANSWER, "timeout_s")
-# Two descriptors for a stream, and two for connections that are idle or about to close.
-FILES_OF_A_USER, SPARE_FILES = 4, 256
+# Two descriptors for a stream, two for connections that are idle or about to close; and those of
+# what else a process has open.
+FILES_OF_A_USER, FILES_BESIDE = 4, 256
 # So fast that the proxy takes most of the time.
 FAST_TOKEN_RATE = 2000.0
 # A search begins with this many users, and finds its answer to within this share.
@@ -192,9 +193,9 @@ def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
 
 
 def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
-    """Return the proxy and a model that has room for all users, also those of a search."""
+    """Return the proxy, with its rung's descriptors or enough, and a model that has enough."""
     searched = parameters.search_most if rung.is_search else 0
-    enough = SPARE_FILES + FILES_OF_A_USER * max(users(parameters, rung), searched)
+    enough = FILES_BESIDE + FILES_OF_A_USER * max(users(parameters, rung), searched)
     return stack(
         {"mode": MODES[rung.version], "max_files": rung.max_files or enough},
         upstream={

@@ -33,10 +33,18 @@ PUBLISHED_PLACES = {
     "clients": ("workload", "all", "clients"),
     "timeout_s": ("workload", "all", "timeout"),
 }
-# One download by itself takes 31 s at this rate; the study says 30 to 40.
+# The lab's choice: one download takes 31 s at the published size. The study says 30 to 40 of one
+# among 100 after the fixes, whose fastest had 1,950,000 bytes/s.
 BYTES_PER_S = 800_000.0
-# What its final table reads in all; sizes may be compared with this limit and without one.
+# What its final table reads in all, and what the fastest download of that table had. Sizes may be
+# compared with the limit for all, alone or with that of each, and without either.
 SHARED_BYTES_PER_S = published_value(STUDY, RESULTS, "optimised", "throughput_bytes")
+FASTEST_BYTES_PER_S = float(
+    round(
+        published_value(STUDY, *PUBLISHED_PLACES["model_bytes"])
+        / (published_value(STUDY, RESULTS, "optimised", "min_latency") / 1000)
+    )
+)
 # A body is recorded at this many points for the waterfall.
 POINTS = 24
 # Shares of the time over the link alone: how long probes go on, and when a trial fails.
@@ -86,7 +94,8 @@ class DownloadParameters(LadderParameters):
     )
     bytes_per_s: BytesPerS = Field(
         default=BYTES_PER_S,
-        description="bytes per second of each connection between service and store, or unlimited",
+        description="bytes per second of each connection between service and store, or unlimited; "
+        f"the fastest download of the study's final table had {FASTEST_BYTES_PER_S:,.0f}",
     )
     shared_bytes_per_s: BytesPerS = Field(
         default="unlimited",
@@ -108,9 +117,11 @@ class DownloadParameters(LadderParameters):
         return {name: int(value) if name in counts else value for name, value in numbers.items()}
 
     def differences(self, **levels: Any) -> list[str]:
-        """Return the differences from the study; its link may have the shared limit or none."""
+        """Return the differences from the study; its link may have the limits of its table."""
         if self.shared_bytes_per_s == SHARED_BYTES_PER_S:
             levels = {"shared_bytes_per_s": "unlimited", **levels}
+            if self.bytes_per_s == FASTEST_BYTES_PER_S:
+                levels = {"bytes_per_s": BYTES_PER_S, **levels}
         return super().differences(**levels)
 
     def offered(self) -> Mapping[str, Rung]:
