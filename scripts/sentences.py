@@ -30,7 +30,7 @@ def faults(text: str, study: str, runs: Sequence[Run]) -> list[str]:
     found += [
         f"{word} is neither published, nor told or set by a run that ships"
         for word in dict.fromkeys(NUMBER.findall(RUN.sub(" ", prose)))
-        if _number(word) not in known and not _is_rounded(word, printed)
+        if word not in shipped and _number(word) not in known and not _is_rounded(word, printed)
     ]
     words = len(re.findall(r"[^\s|]*\w[^\s|]*", NO_PROSE.sub(" ", text)))
     return found + [f"{words:,} words; {MOST_WORDS} at most"] * (words > MOST_WORDS)
