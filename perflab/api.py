@@ -251,7 +251,9 @@ def export(
     runs_to_export = [what] if isinstance(what, Run) else list(what)
     target = exporting.Destination(Path(to), overwrite=overwrite)
     content = exporting.Content(tuple(views), full)
-    return Saved(exporting.export_runs(runs_to_export, target, list(formats), content))
+    told: list[str] = []
+    paths = exporting.export_runs(runs_to_export, target, list(formats), content, told.append)
+    return Saved(paths, "; ".join(told))
 
 
 def send_load(url: str, **options: Any) -> ShownSummary:

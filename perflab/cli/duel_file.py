@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from perflab import systems
 from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError
 from perflab.parameters import check, unknown
-from perflab.project import project_file
+from perflab.project import OF_DUELS, project_file
 from perflab.trials.arguments import asked_for, order_of
 from perflab.trials.parameter_file import GATE, VARIANTS, merged, read_parameters
 
@@ -65,13 +66,15 @@ def given(
 
 
 def problems_of_project(experiment: str) -> list[str] | None:
-    """Return why a duel of the project's revisions could not begin here; None without a service.
+    """Return why a duel of the project's revisions could not begin here.
+
+    None without a file, and where it has neither a service nor a load, not even an empty one.
 
     The checks are those of a duel, on the commit that is checked out.
     """
     file = project_file()
     of_file = read_parameters(file, SUBJECT)[0] if file else {}
-    if not of_file:
+    if not (of_file or (file and {*OF_DUELS} & {*tomllib.loads(file.read_text("utf-8"))})):
         return None
     problems = _problems(experiment, "git:.@HEAD")
     if any(problem.startswith(_flag(VARIANTS)) for problem in problems):

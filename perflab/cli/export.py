@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,7 +112,8 @@ def command(
     folder = to if to is not None else (into or Path()).resolve().parent
     content = Content(tuple(_listed(views)), full)
     target = Destination(folder, into, overwrite)
-    for path in export_runs(runs, target, _listed(formats or "md"), content):
+    tell = partial(print, file=sys.stderr)
+    for path in export_runs(runs, target, _listed(formats or "md"), content, tell):
         print(path)
 
 

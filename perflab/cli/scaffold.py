@@ -96,7 +96,7 @@ def _settings(found: Found) -> str:
     """Return the text of ``perflab.toml``; what was not found stands there as an example."""
     lines = [
         "# A project of perflab. What is commented out has this value, or is an example; folders",
-        "# are relative to this file. docs/reference/perflab-toml.md lists all keys.",
+        "# are relative to this file. 'perflab experiments custom_service' lists all keys.",
         "[results]",
         *(f'# {name} = "{folder}"' for name, folder in RESULTS.items()),
         "\n[experiments]",

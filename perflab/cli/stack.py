@@ -112,6 +112,7 @@ def down(
         print(f"removed {item.service} ({item.stack}, {item.backend})")
     for folder in cleanup.orphaned_folders():
         stack_folders.remove_folders(folder.name)
+        print(f"removed {folder}, which a crash left behind")
     if not removed:
         print("no services were up")
     if measuring:

@@ -1,7 +1,9 @@
 """Figures as files that say where they come from and are rebuilt byte for byte.
 
-The same record gives the same bytes: there are no dates, identifiers are salted with run and name,
-and glyphs are paths. Files are written whole or not at all (temporary file, fsync, rename).
+The same record gives the same bytes, on any machine: there are no dates, identifiers within an SVG
+are numbered behind a hash of the figure's origin (matplotlib's own hash coordinates, whose last
+bits differ between processors), and glyphs are paths. Files are written whole or not at all
+(temporary file, fsync, rename).
 
 Each file ends in a digest of itself and of the table that it was drawn from (in SVG and PDF a
 comment, in PNG a text chunk), so that one changed byte is found. The digest is no signature:
@@ -49,6 +51,9 @@ ELSEWHERE = "point PERFLAB_FIGURES at another folder"
 FORMATS = ("svg", "png")
 DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 PDF_ORIGIN = b"%perflab origin "
+# An identifier that matplotlib hashes, where an SVG defines it and where it is used.
+HASHED = re.compile(rb'(id="|="#|\(#)(\w*?[0-9a-f]{10})(?=["\)])')
+HASH_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -146,9 +151,7 @@ def _files(
     digest = table_digest(table)
     named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {version('perflab')}"}
     text = json.dumps(origin, sort_keys=True, default=str)
-    # Identifiers in an SVG are salted with run and name.
-    salt = {"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}
-    with applied(**salt):
+    with applied():
         contents = [_content(drawing, suffix, named, text) for suffix in formats]
     return [
         (f"{name}.{suffix}", stamped(content, suffix, digest))
@@ -161,9 +164,22 @@ def _content(figure: LabFigure, suffix: str, named: dict[str, str], text: str) -
     if suffix == "png":
         return _png(figure, named, text)
     if suffix == "svg":
-        return _rendered(figure, "svg", {**named, "Description": text, "Date": None})
+        drawn = _rendered(figure, "svg", {**named, "Description": text, "Date": None})
+        return _numbered(drawn, text)
     content = _rendered(figure, "pdf", {**named, "Subject": text, "CreationDate": None})
     return content + PDF_ORIGIN + text.encode() + b"\n"
+
+
+def _numbered(svg: bytes, origin: str) -> bytes:
+    """Return an SVG whose hashed identifiers are numbers behind a hash of its origin."""
+    first = hashlib.sha256(origin.encode()).hexdigest()[:HASH_DIGITS]
+    numbers: dict[bytes, int] = {}
+
+    def numbered(found: re.Match[bytes]) -> bytes:
+        number = numbers.setdefault(found[2], len(numbers))
+        return found[1] + f"p{first}-{number}".encode()
+
+    return HASHED.sub(numbered, svg)
 
 
 def _png(figure: LabFigure, named: dict[str, str], text: str) -> bytes:

@@ -96,11 +96,11 @@ def _settings() -> dict[str, Any]:
 
 
 @contextmanager
-def applied(**extra: Any) -> Iterator[None]:
+def applied() -> Iterator[None]:
     """Apply the style while the block runs, whatever the notebook has set."""
     excluded = ("backend", "interactive", "toolbar", "webagg", "keymap", "date.")
     defaults = {key: v for key, v in mpl.rcParamsDefault.items() if not key.startswith(excluded)}
-    settings: Any = {**defaults, **_settings(), **extra}
+    settings: Any = {**defaults, **_settings()}
     with mpl.rc_context(settings), _no_word_of_glyphs():
         yield
 

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -29,6 +29,10 @@ NEED_PROGRAMS = ("pdf", "docx")
 NAME_OF_SEVERAL = "report"
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[a-z0-9_]+-[0-9a-f]{6}\b")
 COMMIT = re.compile("@[0-9a-f]{40}")
+REPLACED = (
+    "run {run} takes the place of {before}, which has the same parameters; to keep both, name both "
+    "in one export"
+)
 # Two runs that differ in these alone ask the same question.
 OF_THE_RUN = ("blocks", "why", "seed", "backend", "from_run", "resume", "wait_s")
 
@@ -88,16 +92,22 @@ class ExportedRun:
 
 
 def export_runs(
-    runs: Sequence[Run], target: Destination, formats: Sequence[str], content: Content = PAGE
+    runs: Sequence[Run],
+    target: Destination,
+    formats: Sequence[str],
+    content: Content = PAGE,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Write the documents of runs; return their paths and those of figures and tables.
 
+    ``tell`` gets a sentence for each run that takes the place of another in a document.
     ParameterError where a format or view is not known, or the options contradict each other.
     ExportRefused where a file cannot be written as asked; nothing was written.
     """
     _check(runs, target, formats, content)
     conversion.check_installed([kind for kind in NEED_PROGRAMS if kind in formats])
-    names = _region_names(runs, _regions_at(runs, target) if "md" in formats else {})
+    there = _regions_at(runs, target) if "md" in formats else {}
+    names = _region_names(runs, there)
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
@@ -118,6 +128,9 @@ def export_runs(
     drafts = [*(Draft(path, _read(path), content) for path, content in files), *documents]
     for draft in drafts:
         _write(draft)
+    for name, run in zip(names, runs, strict=True):
+        if (before := _run_in(there.get(name, ""))) not in ("", run.run_id):
+            tell(REPLACED.format(run=run.run_id, before=before))
     return [draft.path for draft in drafts]
 
 
@@ -142,8 +155,9 @@ def _region_names(runs: Sequence[Run], there: Mapping[str, str]) -> list[str]:
     """Return a region name per run: its experiment, and a number where that is taken.
 
     It is taken by an earlier run, and by one in the document that has other parameters: only a new
-    run of the same question replaces the old one.
+    run of the same question replaces the old one. A run that is there keeps its region.
     """
+    own = {_run_in(body): name for name, body in there.items()}
     names: list[str] = []
     for run in runs:
         experiment = run.record.experiment
@@ -152,6 +166,9 @@ def _region_names(runs: Sequence[Run], there: Mapping[str, str]) -> list[str]:
                 f"run {run.run_id}: the name of its experiment, {experiment!r:.80}, cannot name a "
                 "file"
             )
+        if (kept := own.get(run.run_id)) and kept not in names:
+            names.append(kept)
+            continue
         numbered = chain([experiment], (f"{experiment}-{number}" for number in count(2)))
         names.append(
             next(
@@ -168,14 +185,20 @@ def _asks_the_same(run: Run, body: str) -> bool:
 
     So it is taken to be if its run is not on this machine.
     """
-    found = RUN_ID.search(body)
-    if found is None:
+    name = _run_in(body)
+    if not name:
         return True
     try:
-        other = open_run(found[0], runs_dir())
+        other = open_run(name, runs_dir())
     except PerflabError:
         return True
     return _question(run) == _question(other)
+
+
+def _run_in(body: str) -> str:
+    """Return the id of the run that a region is of; empty where it names none."""
+    found = RUN_ID.search(body)
+    return found[0] if found else ""
 
 
 def _question(run: Run) -> dict[str, str]:

@@ -29,6 +29,7 @@ from perflab.analysis.findings import (
 )
 from perflab.analysis.typical_values import measured_responses, summary_table
 from perflab.recordings import Run
+from perflab.recordings.responses import FAILURES
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.causes import why_of_pairs
 from perflab.reports.cells import count, measured, p_value
@@ -129,7 +130,19 @@ def _answer_row(answer: Answer) -> list[str]:
 
 def headings(run: Run) -> dict[str, str]:
     """Return the heading of each measured response in a summary, by the response's name."""
-    return {name: item.heading or name for name, item in measured_responses(run).items()}
+    return {
+        name: (item.heading or name).replace(*_unit_of(name)[:2])
+        for name, item in measured_responses(run).items()
+    }
+
+
+def _unit_of(name: str) -> tuple[str, str, float]:
+    """Return what of a response's heading gives way to which unit, and the factor to that."""
+    if name.endswith(FAILURES):
+        return "failure share", "failures %", 100.0
+    if "memory" in name and name.endswith("bytes"):
+        return "bytes", "MB", 1e-6
+    return "", "", 1.0
 
 
 def readable_summary(run: Run) -> pd.DataFrame:
@@ -142,7 +155,9 @@ def readable_summary(run: Run) -> pd.DataFrame:
 def _summary_row(row: Mapping[Any, Any], names: Mapping[str, str]) -> dict[str, str]:
     states = {name: count(row[name]) for name in (*COUNTS, NOT_JUDGED) if name in row}
     responses = {
-        heading: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
+        heading: measured(
+            *(_unit_of(name)[2] * row[f"{name}{end}"] for end in ("", "_low", "_high"))
+        )
         for name, heading in names.items()
     }
     low, high = row["flush_p50_us_min"], row["flush_p50_us_max"]

@@ -63,7 +63,7 @@ def verify(paths: Sequence[Path]) -> list[Verified]:
     texts = [path for path in visible if path.suffix == ".md"]
     documents = [_document(path) for path in visible if path.suffix in DOCUMENTS]
     pictures = [_figure(figure, _table_of(figure)) for figure in figures]
-    return [*pictures, *documents, *_edited(texts)]
+    return [*pictures, *documents, *_written(texts)]
 
 
 def _origin(path: Path) -> dict[str, Any] | None:
@@ -137,13 +137,16 @@ def _opened(name: str, root: Path) -> Run | None:
     return None
 
 
-def _edited(texts: Sequence[Path]) -> Iterator[Verified]:
+def _written(texts: Sequence[Path]) -> Iterator[Verified]:
     for text in texts:
         content = text.read_bytes().decode("utf-8", "surrogateescape")
         try:
-            edited = [region.name for region in regions(content) if region.is_edited()]
+            written = regions(content)
         except ExportRefused as error:
             yield Verified(text, EDITED, str(error))
             continue
+        edited = [region.name for region in written if region.is_edited()]
         for name in edited:
             yield Verified(text, EDITED, f"region '{name}' was edited by hand; export it anew")
+        if written and not edited:
+            yield Verified(text, ONLY_EDITS)

@@ -154,12 +154,12 @@ def leftover() -> list[Finding]:
     busy, others = holder(), other_users()
     up = [f"{item.service} ({item.stack}, {item.backend})" for item in cleanup.everything()]
     folders = [str(folder) for folder in cleanup.orphaned_folders()]
-    left = "" if busy else ", ".join([*up, *folders])
+    groups = {"up": up, "left behind by a crash": folders}
+    left = "; ".join(f"{state}: {', '.join(of)}" for state, of in groups.items() if of and not busy)
     lock = f"measuring now: {busy}" if busy else "free"
     users = "; ".join(others) or "none measures"
-    services = f"up: {left}" if left else "none left"
     return [
         _judged("host lock", lock, "wait for its end (--wait)" * bool(busy)),
         _judged("other users", users, "measure when they have ended" * bool(others)),
-        _judged("services", services, "perflab stack down" * bool(left)),
+        _judged("services", left or "none left", "perflab stack down" * bool(left)),
     ]

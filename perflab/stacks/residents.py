@@ -314,9 +314,10 @@ class Residents:
         return lost
 
     def end(self) -> None:
-        """Stop everything, and remove the data that stores would have begun with."""
+        """Stop everything; remove logs, and the data that stores would have begun with."""
         self.stop()
-        self.backend.clear(kept_by(self.stack))
+        for stack in (self.stack, kept_by(self.stack)):
+            self.backend.clear(stack)
 
     def stop(self) -> None:
         """Stop everything, dependents first; services that nobody needs any more end together."""

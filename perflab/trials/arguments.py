@@ -193,7 +193,7 @@ def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -
     if listed:
         hidden = [name for name in changed if name not in injected]
         _refuse_other_names(
-            _annotated(cells[listed[-1]]), defaults, hidden if PROJECT in defaults else defaults
+            _set_in(cells[listed[-1]]), defaults, hidden if PROJECT in defaults else defaults
         )
     if not listed or (injections and injections[0] < listed[0]):
         _refuse_lost(injected, namespace)
@@ -208,6 +208,11 @@ def _statements(cell: str) -> list[ast.stmt]:
         return ast.parse(cell).body
     except (SyntaxError, ValueError):
         return []
+
+
+def _set_in(cell: Sequence[ast.stmt]) -> list[str]:
+    """Return the names that a cell sets, with an annotation or without."""
+    return [*_annotated(cell), *_assigned(cell)]
 
 
 def _annotated(cell: Iterable[ast.stmt]) -> list[str]:

@@ -87,7 +87,7 @@ def test_who_measures_and_what_was_left_is_told(monkeypatch: pytest.MonkeyPatch)
     lock, others, services = doctor.leftover()
     check_finding(lock, "ok", "free")
     check_finding(others, "beware", "eve")
-    check_finding(services, "beware", "/a/stacks/x", "perflab stack down")
+    check_finding(services, "beware", "left behind by a crash: /a/stacks/x", "perflab stack down")
     monkeypatch.setattr(doctor, "holder", lambda: Holder(1, "flush_map", "now"))
     lock, _, services = doctor.leftover()
     check_finding(lock, "beware", "flush_map")
@@ -161,6 +161,8 @@ def test_a_project_without_a_commit_is_told_so_and_all_the_rest(
     output, _ = perflab(here / "runs", "doctor", code=1, COLUMNS="400")
     assert "git init, and commit" in output
     assert "there is no program 'no-such'" in output
+    (here / "perflab.toml").write_text("[service]\n# command = 'serve'\n")
+    assert "git init, and commit" in perflab(here / "runs", "doctor", code=1, COLUMNS="400")[0]
     (here / "perflab.toml").write_text("[results]\n")
     assert "perflab.toml" not in perflab(here / "runs", "doctor", COLUMNS="400")[0]
 

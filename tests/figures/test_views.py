@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -105,6 +106,22 @@ def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> N
     with mpl.rc_context({"font.size": 20, "svg.fonttype": "none", "savefig.dpi": 30}):
         odd = save_view(THROUGHPUT, normal, tmp_path / "b")
     assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in odd]
+
+
+@pytest.mark.promise
+def test_the_last_bits_of_a_coordinate_do_not_change_the_bytes(normal, tmp_path) -> None:
+    def as_on_another_processor(table, page):
+        figure = THROUGHPUT.draw(table, page)
+        for axes in figure.axes:
+            place = axes.get_position()
+            axes.set_position([place.x0 + 1e-15, place.y0, place.width, place.height + 1e-15])
+        return figure
+
+    here = save_view(THROUGHPUT, normal, tmp_path / "a", ["svg"])
+    there = save_view(
+        replace(THROUGHPUT, draw=as_on_another_processor), normal, tmp_path / "b", ["svg"]
+    )
+    assert [p.read_bytes() for p in here] == [p.read_bytes() for p in there]
 
 
 @pytest.mark.promise

@@ -221,14 +221,35 @@ def test_a_run_with_other_parameters_takes_no_place_of_the_one_before(tmp_path) 
     document = tmp_path / "design.md"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
-        for run in (one, two, again):
-            export_runs([run], Destination(tmp_path, document), ["md"], ONE)
+        told: list[str] = []
+        for run in (one, two, again, two):
+            export_runs([run], Destination(tmp_path, document), ["md"], ONE, told.append)
     text = document.read_text()
     regions = re.findall("perflab:begin ([^ ]+)", text)
     assert regions == ["synchronous_commit", "synchronous_commit-2"]
     assert two.run_id in text
     assert again.run_id in text
     assert one.run_id not in text
+    assert len(told) == 1
+    assert told[0].startswith(f"run {again.run_id} takes the place of {one.run_id}")
+
+
+def test_a_run_that_is_in_a_document_keeps_its_place_beside_one_of_the_same_question(
+    tmp_path,
+) -> None:
+    first, second = (
+        write_run(
+            tmp_path / "runs", blocks=1, requests=60, run_id=f"{at}-synchronous_commit-{name}"
+        )
+        for at, name in (("20261101T100000Z", "aaaaaa"), ("20261101T100001Z", "bbbbbb"))
+    )
+    document = tmp_path / "design.md"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
+        for runs in ([first, second], [second]):
+            export_runs(runs, Destination(tmp_path, document), ["md"], ONE)
+    text = document.read_text()
+    assert text.count(first.run_id) == text.count(second.run_id) > 0
 
 
 def test_a_check_of_nothing_says_where_it_looked(tmp_path) -> None:

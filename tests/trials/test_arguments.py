@@ -80,6 +80,10 @@ def test_a_typo_in_the_cell_of_defaults_is_refused_and_its_mended_cell_is_not() 
         run_cells(NAME, typo)
     assert "'bloks' is no parameter (did you mean 'blocks'?)" in str(caught.value)
     assert "lacks blocks: add it again" in str(caught.value)
+    with pytest.raises(ParameterError, match=r"'bloks' is no parameter \(did you mean 'blocks'"):
+        run_cells(NAME, f"{DEFAULTS}\nbloks = 3\n")
+    # A line of the cell may be written again without its type.
+    assert run_cells(NAME, DEFAULTS.replace("blocks: object = 8", "blocks = 3", 1)).blocks == 3
     mended = typo.replace("bloks", "blocks")
     assert run_cells(NAME, typo, "parameters = 1", mended).blocks == 3
 

@@ -91,6 +91,8 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     order = json.loads(text)["order"]
     assert [trials["treatment"].tolist()[0:2], trials["treatment"].tolist()[2:4]] == order
     assert cleanup.everything() == []
+    name = run.run_id.rpartition("-")[2]
+    assert not [folder for folder in cleanup.orphaned_folders() if folder.name.startswith(name)]
     assert holder() is None
 
 
