@@ -425,7 +425,7 @@ def test_no_failure_in_some_requests_leaves_room_for_failures_in_others() -> Non
 
 
 def test_a_page_has_every_response_of_a_claim(duel_of_two: Run) -> None:
-    assert "failure share" in page_table(duel_of_two)
+    assert "failures %" in page_table(duel_of_two)
 
 
 def test_the_heading_of_a_duels_section_is_its_answer(duel_of_two: Run) -> None:
