@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab.analysis.between_runs import times_apart
+from perflab.analysis.run_sides import times_apart
 from perflab.trials.designs import mirrored_orders, random_orders
 from tests.support.simulations import run_drift, shared_starts
 

@@ -9,16 +9,11 @@ from typing import Any, Self
 import pandas as pd
 
 from perflab.analysis.answers import answers_of
-from perflab.analysis.between_runs import (
-    AT_DIFFERENT_TIMES,
-    BETTER,
-    DIFFERS,
-    WORSE,
-    RunComparison,
-)
+from perflab.analysis.between_runs import BETTER, DIFFERS, WORSE, RunComparison
 from perflab.analysis.effect_words import interval_words
 from perflab.analysis.evaluation import Finding, not_asked
 from perflab.analysis.results import AgainstStudy, Compared
+from perflab.analysis.run_sides import AT_DIFFERENT_TIMES
 from perflab.recordings import Run
 from perflab.recordings.display import Shown, escaped, html_list
 from perflab.recordings.tables import NOT_JUDGED

@@ -123,7 +123,7 @@ def _resume_hint(text: str, path: Path | None, command: str) -> str:
     if path is None:
         return f"{text}; nothing had been measured yet"
     return (
-        f"{text}; the finished trials are in {path}. Go on with "
+        f"{text}; the run, with the trials that are finished, is in {path}. Go on with "
         f"'perflab {command} --resume {path.name}' (parameter resume='{path.name}')"
     )
 

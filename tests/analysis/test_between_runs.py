@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perflab.analysis.between_runs import RunComparison, compare_runs, compared, times_apart
+from perflab.analysis.between_runs import RunComparison, compare_runs, compared
+from perflab.analysis.run_sides import times_apart
 from perflab.recordings import Reason, Response, Run
 from perflab.recordings.design import Design
 from perflab.recordings.responses import COMMON, lower_end_column
