@@ -75,6 +75,7 @@ LEFT_OUT = re.compile(
 )
 # The column n says it.
 BLOCKS = re.compile(r" in \d+(?: to \d+)? blocks?")
+INTERVAL = re.compile(r"\[(-?[\d.,]+), (-?[\d.,]+)\]")
 
 Claim = tuple[str, str, str, str]
 
@@ -124,7 +125,10 @@ def _word(answer: str) -> str:
 
 
 def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
-    """Return what runs answer to a claim, with n, and their names; what decides stands first."""
+    """Return what runs answer to a claim, with n, and their names; what decides stands first.
+
+    Of runs with one answer the first speaks, and those whose interval does not touch its own.
+    """
     by_answer: dict[str, list[tuple[str, Claim]]] = {}
     for name, claim in found:
         by_answer.setdefault(_word(claim[2]), []).append((name, claim))
@@ -133,9 +137,18 @@ def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
     for answer in order:
         those = ", ".join(name for name, _ in by_answer[answer])
         undecided = answer == NOT_DECIDED and len(order) > 1
-        texts.append(f"{answer} in {those}" if undecided else by_answer[answer][0][1][2])
+        (_, (*_, text, _)), *others = by_answer[answer]
+        apart = [f"{claim[2]} in {name}" for name, claim in others if _apart(text, claim[2])]
+        texts += [f"{answer} in {those}"] if undecided else [text, *apart]
         names.append(those)
     return "; ".join(texts), by_answer[order[0]][0][1][3], ", ".join(names)
+
+
+def _apart(one: str, other: str) -> bool:
+    """Return whether the first intervals of two answers do not touch each other."""
+    found = [match for text in (one, other) if (match := INTERVAL.search(text))]
+    ends = [[float(end.replace(",", "")) for end in match.groups()] for match in found]
+    return len(ends) > 1 and (ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0])
 
 
 def ledger_path() -> Path:
