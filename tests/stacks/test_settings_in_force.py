@@ -20,7 +20,9 @@ def agreed(monkeypatch: pytest.MonkeyPatch, answers: list[str]) -> dict[str, Any
     plan: StackPlan = stack(
         InferenceParameters(), pool_size=50, workers=1, synchronous_commit="off"
     )
-    server = SimpleNamespace(launch=SimpleNamespace(spec=SimpleNamespace(resolve=lambda *_: OFF)))
+    server = SimpleNamespace(
+        launch=SimpleNamespace(spec=SimpleNamespace(with_defaults=lambda *_: OFF))
+    )
 
     def reported(node: Any, *_: Any) -> dict[str, Any]:
         if node.name != "inference":

@@ -167,12 +167,13 @@ OTHER = RULE.model_copy(update={"plan": LOOKS})
 def claim(direction: Direction) -> Contrast:
     """Return a claim about two services of equal loads: "none" is true, "greater" is not.
 
-    No margin says that a difference is none, so "greater" is never decided.
+    The difference lies on the limit of "greater", which is so never decided.
     """
+    is_none = direction == "none"
     return Contrast(
         name=f"a is {direction}", claim="a against b", response="throughput_rps",
         numerator={"service": "a"}, denominator={"service": "b"},
-        scale="ratio" if direction == "none" else "difference",
+        scale="ratio" if is_none else "difference", limit=None if is_none else 0.0,
         published_direction=direction, source="planted",
     )  # fmt: skip
 
