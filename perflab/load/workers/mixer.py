@@ -18,8 +18,8 @@ AT_ONCE = 1024
 class Mixer:
     """Chooses the request of each exchange by the weights of a mix.
 
-    The sequence of names, and of the values of each name, is that of the seed, however fast the
-    server answers; each worker has its own. A fixed request is rendered once.
+    The sequence of names, and of the values of each name but UUIDs, is that of the seed, however
+    fast the server answers; each worker has its own. A fixed request is rendered once.
     """
 
     def __init__(self, mix: Sequence[Weighted], origin: Origin, life: Connections, seed: str):

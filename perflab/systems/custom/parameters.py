@@ -157,7 +157,8 @@ class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters
         default=(),
         description="several requests instead of path, method and body, each with name, weight and "
         "path, and perhaps method, headers, body, expect_status and expect_body; {uuid}, {user}, "
-        "{random:1-100} and {line:FILE} differ each time, and are the same for all variants",
+        "{random:1-100} and {line:FILE} differ each time, and all but {uuid} are the same for all "
+        "variants",
     )
     users: int = Field(
         default=USERS, ge=1, le=20_000, description="closed loop: each waits for its answer"

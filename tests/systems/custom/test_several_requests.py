@@ -19,6 +19,7 @@ from tests.systems.custom.test_variants import checked, problems
 
 SERVICE = """
 import json, sys, time
+KNOWN = set()
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Answer(BaseHTTPRequestHandler):
@@ -30,7 +31,8 @@ class Answer(BaseHTTPRequestHandler):
     def do_POST(self):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         time.sleep(float(sys.argv[2]))
-        self.answer(201, {"id": sent["id"]})
+        self.answer(409 if sent["id"] in KNOWN else 201, {"id": sent["id"]})
+        KNOWN.add(sent["id"])
 
     def answer(self, status, value):
         body = json.dumps(value).encode()
@@ -71,6 +73,7 @@ def test_each_request_has_rows_of_its_own(tmp_path: Path) -> None:
     run = api.run("custom_service", {**values, **variants(tmp_path, 0.02)})
     means = run.trials().groupby("treatment")[["of_create_mean_ms", "of_list_mean_ms"]].median()
     slower = means.loc["variant=new"] / means.loc["variant=old"]
+    assert (run.trials()["of_create_failure_share"] == 0).all(), "no key is sent twice"
     assert slower["of_create_mean_ms"] > 3
     assert slower["of_create_mean_ms"] > slower["of_list_mean_ms"]
     assert (run.trials()["of_create_failure_share"] == 0).all()
