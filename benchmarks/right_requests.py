@@ -2,11 +2,11 @@
 
 A shop under gunicorn (list, create, login; Flask, psycopg2, PostgreSQL that the lab starts) meets
 copies of itself in which one request is slower: ``create``, one in ten, waits 10% longer; ``list``
-reads by a column that has lost its index; ``login`` holds a lock while it waits. Equal copies are
-the fourth. Both sides get the same open load, so that a request that waits takes no turn of
-another, and all else is a duel's default. The planted row is right if its mean or its p99 is
-slower for certain; of the other requests no row may differ. The first line is kept. Flask,
-gunicorn and psycopg2 are installed into a folder of their own.
+reads by a column that has lost its index; ``login`` holds a lock while it waits 30 ms, longer than
+until the next request. Equal copies are the fourth. Both sides get the same open load, so that a
+request that waits takes no turn of another, and all else is a duel's default. The planted row is
+right if its mean or its p99 is slower for certain; of the other requests no row may differ. The
+first line is kept. Flask, gunicorn and psycopg2 are installed into a folder of their own.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def create():
 def login():
     if PLANTED == "login":
         with LOCK:
-            time.sleep(0.015)
+            time.sleep(0.03)
     else:
-        time.sleep(0.015)
+        time.sleep(0.03)
     return {"session": 1}
 """
 FILL = '''
