@@ -52,7 +52,7 @@ def measured_where(reference: Sequence[Run]) -> str:
     days = sorted({record.created_at[:10] for record in records})
     commits = sorted({record.commit for record in records})
     return (
-        f"{counted(len(records), 'run')} of the reference: measured on {', '.join(machines)}, "
+        f"{counted(len(records), 'run')} of the reference: measured on {', '.join(sorted(machines))}, "
         f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, commit {', '.join(commits)}. "
         "Runs of your own take their place."
     )
