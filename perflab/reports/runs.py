@@ -45,14 +45,15 @@ def judged_runs(backend: str = "") -> list[Run]:
 def measured_where(reference: Sequence[Run]) -> str:
     """Return in a sentence where, when and from which commits runs of the reference are."""
     records = [run.record for run in reference]
-    machines = {
+    names = {
         f"{machine.get('cpu', 'a machine')} ({counted(int(machine.get('cores', 1)), 'core')})"
         for machine in (record.environment.get("machine", {}) for record in records)
     }
+    machines = ", ".join(sorted(names))
     days = sorted({record.created_at[:10] for record in records})
     commits = sorted({record.commit for record in records})
     return (
-        f"{counted(len(records), 'run')} of the reference: measured on {', '.join(sorted(machines))}, "
+        f"{counted(len(records), 'run')} of the reference: measured on {machines}, "
         f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, commit {', '.join(commits)}. "
         "Runs of your own take their place."
     )
