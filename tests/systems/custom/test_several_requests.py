@@ -74,6 +74,7 @@ def test_each_request_has_rows_of_its_own(tmp_path: Path) -> None:
     means = run.trials().groupby("treatment")[["of_create_mean_ms", "of_list_mean_ms"]].median()
     slower = means.loc["variant=new"] / means.loc["variant=old"]
     assert (run.trials()["of_create_failure_share"] == 0).all(), "no key is sent twice"
+    assert run.trials()["answer_digest"].nunique() == 1, "the keys in answers are no difference"
     assert slower["of_create_mean_ms"] > 3
     assert slower["of_create_mean_ms"] > slower["of_list_mean_ms"]
     assert (run.trials()["of_create_failure_share"] == 0).all()

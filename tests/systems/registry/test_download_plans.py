@@ -39,6 +39,7 @@ def test_sizes_are_compared_at_the_published_load_only_and_as_bounds() -> None:
     assert size in plan(preset="published", **both).contrasts
     for other in ({}, {"preset": "published", "clients": 50},
                   {"preset": "published", "bytes_per_s": 1_954_486},
+                  {"preset": "published", **both, "bytes_per_s": 500_000},
                   {"preset": "published", "bytes_per_s": 500_000},
                   {"preset": "published", "shared_bytes_per_s": 50_000_000}):  # fmt: skip
         (contrast_without_size,) = [
