@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,21 @@ def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
     inside = chains["chain"].str.contains(r"main \(<string>\);spin \(<string>\)$")
     assert chains.loc[inside, "samples"].sum() > 0.9 * chains["samples"].sum()
     assert busy.poll() is None
+
+
+@pytest.mark.promise
+def test_no_sample_stops_the_process(busy) -> None:
+    # A stop between the look at a thread's state and at its chain gives the CPU of a burst to what
+    # comes after it: of 0.93 ms a turn 0.48 were seen, and 0.92 without.
+    profiler = PySpy(busy.pid, 400, 20, {})
+    profiler.begin()
+    status, states = Path(f"/proc/{busy.pid}/stat"), Counter[str]()
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        states[status.read_text().rpartition(")")[2].split()[0]] += 1
+    assert profiler.collect().chains["samples"].sum() > 50
+    assert states.total() > 1000
+    assert states["t"] + states["T"] == 0, states
 
 
 def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from perflab.host.lock import holder
+from perflab.instruments.py_spy import tool
 from perflab.recordings import Run, list_runs
 from perflab.stacks import cleanup
 from perflab.sweeps.folder import Journal
@@ -75,7 +76,9 @@ def killed_one_by_one(
                 # Processes that lost their parent end by themselves.
                 _, others = psutil.wait_procs(before, timeout=WITHIN_S)
                 kills.longest_s = max(kills.longest_s, time.monotonic() - began)
-                kills.faults += [f"goes on: {each}" for each in others if _is_alive(each)]
+                kills.faults += [
+                    f"goes on: {each}, {_threads(each)}" for each in others if _is_alive(each)
+                ]
         output, _ = child.communicate(timeout=200)
         code = child.returncode
         if code == 0 and not left:
@@ -93,6 +96,16 @@ def _is_alive(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
+
+
+def _threads(process: psutil.Process) -> str:
+    """Return what a process is, and where each of its threads is."""
+    with suppress(psutil.Error, OSError):
+        chains = subprocess.run(
+            [tool(), "dump", "--pid", str(process.pid)], capture_output=True, text=True
+        )
+        return f"{process.cmdline()} of parent {process.ppid()}: {chains.stdout}"
+    return ""
 
 
 def _family(child: subprocess.Popen[str]) -> dict[str, list[psutil.Process]]:
