@@ -9,7 +9,9 @@ papermill, not this module: papermill loads it while it is imported itself.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +31,9 @@ from perflab.trials.progress import PROGRESS_FILE, Event, RunBegun, Terminal, fo
 MOST_OUTPUT_BYTES = 4000
 # An idle kernel takes up to half a second to end; a busy one does not end by itself.
 IDLE_ENDS_WITHIN_S = 2.0
+# Source: prctl(2). None where the system has no such call.
+PR_SET_PDEATHSIG = 1
+_prctl = getattr(ctypes.CDLL(None), "prctl", None)
 
 
 def trials_shown(manager: Any) -> Callable[[Event], None]:
@@ -62,9 +67,22 @@ class HeardKernelManager(AsyncKernelManager):
 
     # The stubs type the method of the base class as no coroutine.
     async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]
-        """Start the kernel, which keeps the file open."""
+        """Start the kernel, which keeps the file open, and ends with the thread that starts it.
+
+        A kernel looks for its parent itself, but not for one that ended while the kernel began:
+        where orphans have another parent than process 1, as in a desktop's session, it stays.
+        """
+        parent = os.getpid()
+
+        def end_with_parent() -> None:
+            if _prctl is not None:
+                _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+                if os.getppid() != parent:
+                    os._exit(1)
+
         with Path(self.words).open("ab") as words:
-            await super().start_kernel(**{**options, "stdout": words, "stderr": words})
+            places = {"stdout": words, "stderr": words, "preexec_fn": end_with_parent}
+            await super().start_kernel(**{**options, **places})
 
     # The stubs again type no coroutine.
     async def shutdown_kernel(  # type: ignore[override]

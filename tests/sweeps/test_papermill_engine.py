@@ -64,12 +64,17 @@ print(app.transport, oct(os.stat(folder).st_mode & 0o777))
 """
 
 
-def executed(folder: Path, *cells: str, most_bytes: int = -1) -> subprocess.CompletedProcess[str]:
-    """Let papermill execute cells as its users do, on a disk that takes no larger files."""
+def written(folder: Path, *cells: str) -> Path:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.metadata = {"kernelspec": {"name": "python3", "language": "python",
                                         "display_name": "Python 3"}}  # fmt: skip
     nbformat.write(notebook, folder / "in.ipynb")
+    return folder / "in.ipynb"
+
+
+def executed(folder: Path, *cells: str, most_bytes: int = -1) -> subprocess.CompletedProcess[str]:
+    """Let papermill execute cells as its users do, on a disk that takes no larger files."""
+    written(folder, *cells)
     return subprocess.run(
         [str(Path(sys.executable).with_name("papermill")), "in.ipynb", "out.ipynb"],
         cwd=folder, capture_output=True, text=True, check=False,
@@ -84,6 +89,32 @@ def test_a_full_disk_leaves_the_name_of_the_run(tmp_path: Path) -> None:
     done = executed(tmp_path, measuring, "print('x' * 50_000)", most_bytes=40_000)
     assert done.returncode != 0
     assert "-p resume 20260102-a; -p from_run 20260102-a shows it" in done.stderr
+
+
+# As a desktop's session does, this process adopts orphans: process 1 is not their parent.
+ADOPTED = """
+import ctypes, subprocess, sys, psutil
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+with subprocess.Popen([sys.executable, "-m", "papermill", *sys.argv[1:]]) as papermill:
+    kernels = []
+    while not kernels and papermill.poll() is None:
+        kernels = [child for child in psutil.Process(papermill.pid).children()
+                   if any("ipykernel_launcher" in word for word in child.cmdline())]
+    papermill.kill()
+print(len(kernels), len(psutil.wait_procs(kernels, timeout=20)[1]))
+[kernel.kill() for kernel in kernels if kernel.is_running()]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.promise
+def test_a_kernel_ends_with_a_papermill_that_is_killed_while_the_kernel_begins(
+    tmp_path: Path,
+) -> None:
+    notebook = written(tmp_path, "import time; time.sleep(60)")
+    words = [sys.executable, "-c", ADOPTED, notebook, tmp_path / "out.ipynb", "--no-progress-bar"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == "1 0\n"
 
 
 @pytest.mark.slow
