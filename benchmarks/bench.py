@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,6 +77,32 @@ def turns(names: Sequence[Any], rounds: int) -> Iterator[Any]:
     for number in range(rounds):
         yield from random.sample(list(names), len(names))
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+
+
+class Sittings:
+    """Rows of a CSV file, to which every sitting adds; without a file they are kept nowhere."""
+
+    def __init__(self, file: str) -> None:
+        self._file = Path(file or os.devnull)
+        kept = bool(file) and self._file.exists()
+        table = pd.read_csv(self._file, keep_default_na=False, na_values="nan") if kept else None
+        self.rows = table.to_dict("records") if table is not None else []
+
+    def left(
+        self, cells: Sequence[tuple[str, ...]], names: Sequence[str], times: int
+    ) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Yield each cell of the columns ``names``, with its number, until it has enough rows."""
+        done = Counter(tuple(row[name] for name in names) for row in self.rows)
+        for cell in turns(cells, times):
+            if done[cell] < times:
+                yield cell, done[cell]
+                done[cell] += 1
+
+    def add(self, **row: object) -> None:
+        """Keep a row, and print it."""
+        self.rows.append(row)
+        print(row, flush=True)
+        pd.DataFrame(self.rows).to_csv(self._file, index=False, na_rep="nan")
 
 
 def show(rows: Sequence[Mapping[str, object]]) -> None:

@@ -24,7 +24,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import product
@@ -286,8 +285,7 @@ def main() -> None:
         burn=(2.0, "work of every answer, about so many ms of CPU time"),
         out=("", "a CSV file to which every duel is added; what it holds is not carried out again"),
     )
-    file = Path(given.out or os.devnull)
-    rows = pd.read_csv(file).to_dict("records") if given.out and file.exists() else []
+    kept = bench.Sittings(given.out)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         chosen = {
@@ -297,19 +295,13 @@ def main() -> None:
         }
         cells = list(product(chosen, KINDS)) if given.times else []
         extras = {name: extra_of(place, *chosen[name], given.burn) for name in dict(cells)}
-        done = Counter((row["service"], row["kind"]) for row in rows)
-        for name, kind in bench.turns(cells, given.times):
-            if done[name, kind] >= given.times:
-                continue
+        for (name, kind), number in kept.left(cells, ["service", "kind"], given.times):
             extra_ms = KINDS[kind][0] * extras[name]
-            beside = done[name, kind] % 5 in (1, 3)
-            done[name, kind] += 1
+            beside = number % 5 in (1, 3)
             with neighbour(beside):
                 result = duel(place, *chosen[name], kind, given.burn, extra_ms)
-            rows.append({"service": name, "kind": kind, "beside": beside, **result})
-            print(rows[-1], flush=True)
-            pd.DataFrame(rows).to_csv(file, index=False)
-    bench.show(summary(pd.DataFrame(rows)))
+            kept.add(service=name, kind=kind, beside=beside, **result)
+    bench.show(summary(pd.DataFrame(kept.rows)))
 
 
 if __name__ == "__main__":

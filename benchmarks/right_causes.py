@@ -10,12 +10,10 @@ each with its lines and the commit of the lab that said them.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -279,27 +277,19 @@ def main() -> None:
         only=("", "what is planted, by its first letters: loop,body"),
         out=("", "a CSV file to which every duel is added; what it holds is not carried out again"),
     )
-    file = Path(given.out or os.devnull)
-    kept = pd.read_csv(file, keep_default_na=False) if given.out and file.exists() else None
-    rows = kept.to_dict("records") if kept is not None else []
-    done = Counter((row["stack"], row["planted"]) for row in rows)
     chosen = [
         cell
         for cell in CAUSES
         if (cell[0] != "Node" or shutil.which("npm"))
         and (not given.only or cell[1].startswith(tuple(given.only.split(","))))
     ]
+    kept = bench.Sittings(given.out)
     with tempfile.TemporaryDirectory() as folder:
         programs = install(Path(folder)) if given.times else Path()
-        for stack, planted in bench.turns(chosen, given.times):
-            if done[stack, planted] >= given.times:
-                continue
-            done[stack, planted] += 1
+        for (stack, planted), _ in kept.left(chosen, ["stack", "planted"], given.times):
             result = duel(Path(folder), programs, stack, planted)
-            rows.append({"stack": stack, "planted": planted, **result})
-            print(rows[-1], flush=True)
-            pd.DataFrame(rows).to_csv(file, index=False)
-    bench.show(summary(pd.DataFrame(rows)))
+            kept.add(stack=stack, planted=planted, **result)
+    bench.show(summary(pd.DataFrame(kept.rows)))
 
 
 if __name__ == "__main__":

@@ -11,12 +11,10 @@ first line is kept. Flask, gunicorn and psycopg2 are installed into a folder of 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -152,20 +150,13 @@ def main() -> None:
         rate=(60.0, "requests/s"),
         out=("", "a CSV file to which every duel is added; what it holds is not carried out again"),
     )
-    file = Path(given.out or os.devnull)
-    kept = pd.read_csv(file, keep_default_na=False) if given.out and file.exists() else None
-    rows = kept.to_dict("records") if kept is not None else []
-    done = Counter(row["planted"] for row in rows)
+    kept = bench.Sittings(given.out)
     with tempfile.TemporaryDirectory() as folder:
         programs = install(Path(folder)) if given.times else Path()
-        for planted in bench.turns(PLANTED, given.times):
-            if done[planted] >= given.times:
-                continue
-            done[planted] += 1
-            rows.append({"planted": planted, **duel(Path(folder), programs, planted, given.rate)})
-            print(rows[-1], flush=True)
-            pd.DataFrame(rows).to_csv(file, index=False)
-    bench.show(summary(pd.DataFrame(rows)))
+        cells = [(planted,) for planted in PLANTED]
+        for (planted,), _ in kept.left(cells, ["planted"], given.times):
+            kept.add(planted=planted, **duel(Path(folder), programs, planted, given.rate))
+    bench.show(summary(pd.DataFrame(kept.rows)))
 
 
 if __name__ == "__main__":
