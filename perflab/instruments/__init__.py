@@ -1,7 +1,7 @@
 """Instruments: they measure in trials beside the load. Systems add their own."""
 
 from perflab.instruments.accounts import Accounts
-from perflab.instruments.functions import Functions
+from perflab.instruments.functions import Functions, FunctionTimes
 from perflab.instruments.instrument import Instrument, Load, Observation, Scene, Sensor
 from perflab.instruments.kernel import AcceptQueues, DatabaseWaits, SchedulerAccounts
 from perflab.instruments.other_load import OtherLoad
@@ -18,6 +18,6 @@ STANDARD: tuple[Instrument, ...] = (
 
 __all__ = [
     "STANDARD", "AcceptQueues", "Accounts", "Chunks", "CpuSpeed", "DatabaseWaits", "FlushProbe",
-    "Functions", "Instrument", "Load", "Observation", "OtherLoad", "Profiler", "Requests",
-    "Scene", "SchedulerAccounts", "Sensor", "ServerCount", "UsersHeld",
+    "FunctionTimes", "Functions", "Instrument", "Load", "Observation", "OtherLoad", "Profiler",
+    "Requests", "Scene", "SchedulerAccounts", "Sensor", "ServerCount", "UsersHeld",
 ]  # fmt: skip

@@ -1,9 +1,10 @@
-"""The functions of a service's own code in which it uses CPU, sampled during a load."""
+"""The functions of a service's own code in which it uses CPU, or waits, sampled during a load."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -16,9 +17,11 @@ from perflab.instruments.node_profile import NodeProfile, node_process
 from perflab.instruments.perf_profile import PerfProfile
 from perflab.instruments.py_spy import PySpy, own_functions, without_waiting
 from perflab.recordings import Remark
-from perflab.recordings.columns import CALLS, FUNCTIONS, described_schema
+from perflab.recordings.columns import CALLS, FUNCTIONS, TIMES, described_schema
 
 RATE_HZ, SPARE_S = 400, 20.0
+# Threads that wait are many, and each sample reads all.
+WAITING_RATE_HZ = 50
 PYTHON, JAVA = "python", "java"
 
 
@@ -57,12 +60,16 @@ def sampler_of(
     """
     if node := node_process(members):
         return NodeProfile(node)
-    programs = {_program(member) for member in members}
-    if JAVA in programs:
+    if any(_program(member) == JAVA for member in members):
         raise ProfilerFailed("nothing here reads the functions of a JVM")
-    if any(name.startswith(PYTHON) for name in programs):
+    if is_python(members):
         return _PythonProfile(pid, bound_s, labels)
     return PerfProfile(members, bound_s, labels)
+
+
+def is_python(members: Iterable[int]) -> bool:
+    """Return whether one of these processes is a Python."""
+    return any(_program(member).startswith(PYTHON) for member in members)
 
 
 def _program(pid: int) -> str:
@@ -123,3 +130,50 @@ class Functions(OfNode):
 
     at_work: ClassVar = _Functions
     tables: ClassVar = {"functions": described_schema(FUNCTIONS), "calls": described_schema(CALLS)}
+
+
+class _Times(Sensor["FunctionTimes"]):
+    def __init__(self, settings: FunctionTimes, scene: Scene) -> None:
+        super().__init__(settings, scene)
+        self._samples: Counter[str] = Counter()
+        self._profiler: PySpy | None = None
+
+    def begin(self) -> None:
+        service = self.scene.instance(self.settings.node)
+        if not is_python(service.meter().members(ProcessTable())):
+            return
+        self._folder = str(Path(f"/proc/{service.pid}/cwd").readlink())
+        profiler = PySpy(
+            service.pid, WAITING_RATE_HZ, self.scene.workload.bound_s + SPARE_S, self.scene.labels,
+            children=True, waiting=True,
+        )  # fmt: skip
+        with suppress(ProfilerFailed):
+            profiler.begin()
+            self._profiler = profiler
+
+    def end(self) -> None:
+        if self._profiler is not None:
+            with suppress(ProfilerFailed):
+                text = self._profiler.collect().text
+                self._samples = own_functions(text, self._folder, waiting=True)
+
+    def observe(self, load: Load) -> Observation:
+        requests = int((load.result.requests["error"] == "").sum())
+        if not requests:
+            return Observation()
+        rows = [
+            (name, samples / WAITING_RATE_HZ * 1e3 / requests)
+            for name, samples in sorted(self._samples.items())
+        ]
+        return Observation(tables={"times": pd.DataFrame(rows, columns=["function", "time_ms"])})
+
+
+class FunctionTimes(OfNode):
+    """Fills ``times``: how long a request is in each function of a Python service's own code.
+
+    Each time is that of the innermost function, whether its thread works or waits; under load it
+    shows what requests queue for. What cannot be sampled has no rows.
+    """
+
+    at_work: ClassVar = _Times
+    tables: ClassVar = {"times": described_schema(TIMES)}

@@ -92,13 +92,14 @@ def _name(frame: Mapping[str, Any]) -> str:
     return f"{frame['name']} ({file})".replace(";", ":")
 
 
-def own_functions(text: str, folder: str) -> Counter[str]:
+def own_functions(text: str, folder: str, *, waiting: bool = False) -> Counter[str]:
     """Return the samples of a profile by function of the service's own code.
 
     A sample counts for the innermost function of a file that is neither Python's nor installed;
     where there is none, for the installed module. Threads that wait, and what stands for a whole
     process, count for nothing. Files are named from ``folder`` on, so that copies of a function in
-    two folders have one name.
+    two folders have one name. With ``waiting``, threads that wait count, too, but only those that
+    are in one's own code: the others wait for work.
     """
     document = json.loads(text)
     frames = document["shared"]["frames"]
@@ -106,12 +107,16 @@ def own_functions(text: str, folder: str) -> Counter[str]:
     for thread in document["profiles"]:
         for sample in thread["samples"]:
             chain = [frames[place] for place in sample if frames[place].get("file")]
-            if chain and not _WAITING.search(_name(chain[-1])):
-                counts[_own_name(chain, folder)] += 1
+            own = _own_function(chain, folder)
+            if waiting and own:
+                counts[own] += 1
+            elif chain and not waiting and not _WAITING.search(_name(chain[-1])):
+                counts[own or _module(chain[-1])] += 1
     return counts
 
 
-def _own_name(chain: list[dict[str, Any]], folder: str) -> str:
+def _own_function(chain: list[dict[str, Any]], folder: str) -> str:
+    """Return the innermost function of one's own code, or nothing."""
     for frame in reversed(chain):
         # Comprehensions and lambdas are parts of the function around them.
         file, name = str(frame["file"]), _PART.sub("", str(frame["name"]))
@@ -119,7 +124,11 @@ def _own_name(chain: list[dict[str, Any]], folder: str) -> str:
             place = Path(file)
             inside = place.is_relative_to(folder)
             return f"{name} ({place.relative_to(folder) if inside else place.name})"
-    place = Path(_INSTALLED.sub("", str(chain[-1]["file"])))
+    return ""
+
+
+def _module(frame: Mapping[str, Any]) -> str:
+    place = Path(_INSTALLED.sub("", str(frame["file"])))
     return f"module {(place.name if place.is_absolute() else place.parts[0]).removesuffix('.py')}"
 
 
@@ -141,7 +150,8 @@ class PySpy:
     """py-spy attached to a service, whose first process is ``pid`` as this host numbers it.
 
     The profiler ends itself after ``bound_s``, even when this process has died. Clean-up finds it
-    by ``labels``. With ``children`` it samples the processes below the first one, too.
+    by ``labels``. With ``children`` it samples the processes below the first one, too, and with
+    ``waiting`` threads that wait.
     """
 
     def __init__(
@@ -152,12 +162,13 @@ class PySpy:
         labels: Mapping[str, str],
         *,
         children: bool = False,
+        waiting: bool = False,
     ) -> None:
         self._service_pid = pid
         self._rate_hz = rate_hz
         self._bound_s = math.ceil(bound_s)
         self._environment = {**os.environ, **labels}
-        self._more = ["--subprocesses"] if children else []
+        self._more = [*["--subprocesses"] * children, *["--idle"] * waiting]
 
     @property
     def pid(self) -> int:

@@ -63,6 +63,8 @@ WAITS = pa.schema(
 CALLS = pa.schema([("chain", pa.string()), ("samples", pa.int64())])
 # The samples in which a function was the innermost of a service's own code.
 FUNCTIONS = pa.schema([("function", pa.string()), ("samples", pa.int64())])
+# How long a request was in a function of a service's own code.
+TIMES = pa.schema([("function", pa.string()), ("time_ms", pa.float64())])
 # Where the time of a request goes, and what is counted of it, per request: a row for each entry.
 ACCOUNTS = pa.schema(
     [

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from perflab.errors import PerflabError
-from perflab.instruments import Accounts, Functions, Requests
+from perflab.instruments import Accounts, Functions, FunctionTimes, Requests
 from perflab.instruments.instrument import OfNode
 from perflab.load.workload import Arrivals, ClosedLoop, Scripted, Workload
 from perflab.load.workload.workload import StopRules
@@ -74,15 +74,17 @@ def parts(plan: RunPlan, duration_s: float) -> Iterator[tuple[str, RunPlan]]:
     accounts = partial(Accounts, metrics=plan.metrics)
     yield ALONE, _part(plan, ALONE, lambda load: one_at_a_time(load, duration_s), accounts)
     if not all(_is_one_at_a_time(treatment.workload) for treatment in plan.treatments):
-        yield LOADED, _part(plan, LOADED, lambda load: _shorter(load, duration_s), accounts)
+        of_node = (accounts, FunctionTimes)
+        yield LOADED, _part(plan, LOADED, lambda load: _shorter(load, duration_s), *of_node)
     yield PROFILED, _part(plan, PROFILED, lambda load: one_at_a_time(load, duration_s), Functions)
 
 
 def _part(
-    plan: RunPlan, part: str, load: Callable[[Workload], Workload], of_node: Callable[..., OfNode]
+    plan: RunPlan, part: str, load: Callable[[Workload], Workload], *of_node: Callable[..., OfNode]
 ) -> RunPlan:
     def changed(treatment: Treatment) -> Treatment:
-        looks = Requests(), of_node(node=treatment.workload.request.node)
+        node = treatment.workload.request.node
+        looks = (Requests(), *(instrument(node=node) for instrument in of_node))
         update = {"workload": load(treatment.workload), "instruments": looks, "at_start": None}
         return treatment.model_copy(update=update)
 

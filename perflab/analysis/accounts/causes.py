@@ -25,7 +25,6 @@ from perflab.analysis.accounts.cause_texts import (
 )
 from perflab.analysis.accounts.entries import (
     CPU,
-    LEVEL,
     METRIC,
     RESPONSE,
     REST,
@@ -33,13 +32,13 @@ from perflab.analysis.accounts.entries import (
     Key,
     by_block,
     entries_of,
-    entry_of,
     has_both,
+    is_response,
     tested_together,
 )
+from perflab.analysis.accounts.under_load import only_under_load
 from perflab.recordings import Run
 from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
-from perflab.statistics.in_words import number
 
 # An entry that never is this share of a response time cannot be a cause, and is not tested.
 LEAST_SHARE = 0.02
@@ -49,11 +48,7 @@ LEAST_EXPLAINED = 0.1
 LEAST_COUNT, LEAST_GROWTH = 0.5, 0.1
 # Answers so many times as large are told, even if nothing but CPU of many functions comes of it.
 TIMES_LARGER = 2.0
-# From this share on a difference comes only under load; a core that is busier is full.
-ONLY_LOADED, FULL = 0.5, 0.85
 MOST_CAUSES = 3
-# A metric of at least this share of the response time, on both sides, is the response time.
-THE_REQUEST = 0.8
 # Remarks on what could not be read.
 UNREAD = ("accounts.statements", "accounts.metrics", "functions.unknown")
 OPENED = ("count", "connections opened")
@@ -95,15 +90,24 @@ def causes_of(run: Run, new: str, old: str) -> Causes | None:
     if (alone := part_of(run, ALONE)) is None:
         return None
     profiled, loaded = part_of(run, PROFILED), part_of(run, LOADED)
-    functions = _measured(profiled, "functions") if profiled else pd.DataFrame()
-    causes = judged(_measured(alone, "accounts"), functions, new, old)
+    functions = measured_of(profiled, "functions") if profiled else pd.DataFrame()
+    causes = judged(measured_of(alone, "accounts"), functions, new, old)
     if causes is None:
         return None
     unread = [text for part in (alone, profiled) if part for text in _unread(part, new, old)]
     causes = replace(causes, unread=tuple(dict.fromkeys(unread)))
     if loaded is None:
         return causes
-    return replace(causes, only_loaded=_only_loaded(loaded, new, old, causes.response))
+    text = only_under_load(
+        measured_of(loaded, "accounts"), measured_of(loaded, "times"),
+        _throughput(loaded, new), new, old, causes.response,
+    )  # fmt: skip
+    return replace(causes, only_loaded=text)
+
+
+def _throughput(part: Run, treatment: str) -> float:
+    trials = part.current_trials()
+    return float(trials.loc[trials["treatment"] == treatment, "throughput_rps"].mean())
 
 
 def _unread(part: Run, new: str, old: str) -> Iterator[str]:
@@ -130,7 +134,7 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
     of_time, of_metric, of_count = (entries_of(each, new, old) for each in (times, metrics, counts))
     response = tested_together({RESPONSE: of_time.pop(RESPONSE)})[RESPONSE]
     least_ms = LEAST_SHARE * max(response.old, response.new)
-    of_metric = {key: one for key, one in of_metric.items() if not _is_response(one, response)}
+    of_metric = {key: one for key, one in of_metric.items() if not is_response(one, response)}
     # A statement has a time and a count: all are in the one family.
     tested = tested_together(
         {
@@ -157,12 +161,7 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
     )
 
 
-def _is_response(metric: Entry, response: Entry) -> bool:
-    sides = (metric.old, response.old), (metric.new, response.new)
-    return all(of_metric >= THE_REQUEST * whole for of_metric, whole in sides)
-
-
-def _measured(part: Run, table: str) -> pd.DataFrame:
+def measured_of(part: Run, table: str) -> pd.DataFrame:
     """Return the rows of all trials that did not fail: a late client changes none of them."""
     trials = part.current_trials()
     return part.table(table, [*trials.loc[trials["state"] != "failed", "trial_id"]])
@@ -307,41 +306,3 @@ def _of_statements(
     most = most_changed(counts, new - old)
     text = f"{new:.3g} statements a request instead of {old:.3g}: {most}"
     return changed | beside, Cause(text, own_ms + beside_ms)
-
-
-def _only_loaded(loaded: Run, new: str, old: str, alone: Entry) -> str:
-    """Return a sentence where most of a difference comes only under the load of the run."""
-    times, metrics, _ = by_block(_measured(loaded, "accounts"))
-    if not has_both(times, new, old):
-        return ""
-    response = entry_of(times[RESPONSE], new, old)
-    only_ms = response.change - alone.change
-    if not response.p_value <= LEVEL or only_ms / response.change < ONLY_LOADED:
-        return ""
-    up = math.copysign(1.0, only_ms)
-    waits = {key: one for key, one in entries_of(times, new, old).items() if key[0] == "wait"}
-    counted = entries_of(metrics, new, old)
-    enough = [
-        (key[1] + told, one)
-        for entries, told in ((waits, ""), (counted, ", as the service counts it"))
-        for key, one in sorted(entries.items(), key=lambda each: -up * each[1].change)
-        if up * one.change >= ONLY_LOADED * abs(only_ms) and not _is_response(one, response)
-    ]
-    share = _core_share(loaded, new, entry_of(times[CPU], new, old).new)
-    if enough:
-        what = enough[0][0]
-    elif share >= FULL:
-        what = f"the service itself, which uses {share:.0%} of a core"
-    else:
-        what = "something in the service that one request uses at a time: a lock, a pool, a thread"
-    return (
-        f"{number(abs(only_ms))} of {number(abs(response.change))} ms come only under the load: "
-        f"requests wait for {what}"
-    )
-
-
-def _core_share(loaded: Run, treatment: str, cpu_ms: float) -> float:
-    """Return how much of a core a service used under the load, by its CPU of a request."""
-    trials = loaded.current_trials()
-    rates = trials.loc[trials["treatment"] == treatment, "throughput_rps"]
-    return float(rates.mean()) * cpu_ms / 1e3

@@ -20,6 +20,8 @@ from perflab.statistics.quantiles import t_interval
 LEVEL = 0.05
 NO_SPREAD = 1e-12
 METRIC = "metric"
+# A metric of at least this share of the response time, on both sides, is the response time.
+THE_REQUEST = 0.8
 RESPONSE, REST, CPU = ("response", ""), ("not explained", ""), ("cpu", "")
 Key = tuple[str, str]
 Name = TypeVar("Name")
@@ -71,6 +73,12 @@ def by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFr
 def has_both(table: pd.DataFrame, new: str, old: str) -> bool:
     """Tell whether a table by treatment and block has rows of both sides."""
     return len(table) > 0 and {new, old} <= {*table.index.get_level_values("treatment")}
+
+
+def is_response(metric: Entry, response: Entry) -> bool:
+    """Tell whether a time that a service counts itself is the response time."""
+    sides = (metric.old, response.old), (metric.new, response.new)
+    return all(of_metric >= THE_REQUEST * whole for of_metric, whole in sides)
 
 
 def entries_of(table: pd.DataFrame, new: str, old: str) -> dict[Key, Entry]:

@@ -18,12 +18,15 @@ SERVER = f"{sys.executable} {Path(__file__).with_name('asking_server.py')}"
 
 
 def duel(runs: Path, planted: str, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        str(Path(sys.executable).with_name("perflab")), "duel",
-        "--variant", f"old=command:{SERVER}", "--variant", f"new=command:{SERVER} {planted}",
+    return asked(
+        runs, "--variant", f"old=command:{SERVER}", "--variant", f"new=command:{SERVER} {planted}",
         "--needs", "db=postgres", "--env", "DATABASE_URL={db.url}", "--setup", f"{SERVER} fill",
-        "--users", "1", "--blocks", "3", "--duration", "0.3", "--warmup", "0.1", "--why", *words,
-    ]  # fmt: skip
+        "--users", "1", "--blocks", "3", "--duration", "0.3", "--warmup", "0.1", *words,
+    )  # fmt: skip
+
+
+def asked(runs: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("perflab")), "duel", "--why", *words]
     variables = {"PERFLAB_RUNS": str(runs), "PERFLAB_FIGURES": str(runs / "figures")}
     return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
 
@@ -60,6 +63,38 @@ def test_planted_causes_are_in_the_accounts_and_the_comparison_does_not_hold_the
     run = Run(next(tmp_path.glob("2*")))
     assert len(run.trials()) == 6
     assert cleanup.everything() == []
+
+
+LOCKED = """
+import os, sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+LOCK = threading.Lock() if "lock" in sys.argv else threading.Semaphore(99)
+def guarded():
+    with LOCK:
+        time.sleep(0.005)
+class Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        guarded()
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *words): pass
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Answer).serve_forever()
+"""
+
+
+@pytest.mark.slow
+def test_the_function_in_which_requests_wait_for_a_lock_is_named(tmp_path: Path) -> None:
+    (tmp_path / "locked.py").write_text(LOCKED)
+    server = f"command:{sys.executable} {tmp_path / 'locked.py'}"
+    done = asked(
+        tmp_path / "runs", "--variant", f"old={server}", "--variant", f"new={server} lock",
+        "--users", "6", "--blocks", "3", "--duration", "0.3", "--warmup", "0.1", "--json",
+    )  # fmt: skip
+    assert done.returncode in (0, 4), done.stderr
+    lines = json.loads(done.stdout)["answers"]
+    assert any("requests wait in guarded (" in line for line in lines), lines
 
 
 def test_why_of_a_service_that_the_lab_does_not_start_is_refused() -> None:
