@@ -43,6 +43,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, right: int) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.right = right
+        # Of the right ones in time every such is right; headers may be the same in all answers.
+        self.one_in, self.varies = 1, True
 
     @property
     def url(self) -> str:
@@ -51,8 +53,9 @@ class Server(ThreadingHTTPServer):
     def next_answer(self, accepted: str) -> tuple[bytes, dict[str, str]]:
         """Return a body, and headers that differ from answer to answer."""
         self.right -= 1
-        body = RIGHT if self.right >= 0 else ERROR
-        headers = {"content-type": "application/json", "x-request": str(self.right)}
+        body = RIGHT if self.right >= 0 and self.right % self.one_in == 0 else ERROR
+        headers = {"content-type": "application/json"}
+        headers |= {"x-request": str(self.right)} if self.varies else {}
         if "gzip" in accepted:
             body, headers = gzip.compress(body), {**headers, "content-encoding": "gzip"}
         return body, {**headers, "content-length": str(len(body))}
@@ -128,6 +131,23 @@ def test_each_client_tells_errors_with_status_200_from_results(
     numbers = {dict(each.answer.keys).get("error", ""): round(each.number) for each in found}
     assert numbers == {"": 40, "object": 60}
     assert any(each.example.startswith('{"jsonrpc": "2.0", "id": 1, "error"') for each in found)
+
+
+@pytest.mark.promise
+def test_an_error_of_the_same_bytes_in_every_answer_has_a_class(server: Server) -> None:
+    # A breaker that opens: every other answer is an error before the measurement, and all are in it.
+    server.right, server.one_in, server.varies = 2_000, 2, False
+    generator = Generator([0], {}, real_time=False)
+    try:
+        generator.start()
+        arrivals = ClosedLoop(users=1, requests=500, warmup_requests=2_001)
+        result = generator.run(Workload(request=Request(), arrivals=arrivals), server.url)
+        found = answers_in(result)[""]
+        result.discard()
+    finally:
+        generator.close()
+    numbers = {dict(each.answer.keys).get("error", ""): round(each.number) for each in found}
+    assert numbers == {"object": 500}
 
 
 @pytest.mark.parametrize("over_http2", [False, True])

@@ -308,7 +308,11 @@ class Connection:
         self._complete(exchange, reader, now_ns)
         prepared = exchange.prepared
         repeats = prepared.repeats and is_first and reader.keep_alive and not reader.encoding
-        if repeats and len(data) <= LONGEST_REMEMBERED:
+        # Those with the same bytes have its class: of an answer that is not kept none is known.
+        has_class = (
+            exchange.kept or exchange.error or prepared.is_judged or self._client.keeper is None
+        )
+        if repeats and has_class and len(data) <= LONGEST_REMEMBERED:
             prepared.last_bytes = data
             prepared.last_outcome = (
                 exchange.status,

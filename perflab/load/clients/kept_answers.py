@@ -25,6 +25,8 @@ FILE = "answers.json"
 # An answer whose last instant is a multiple of a prime is drawn: no clock ticks in such steps.
 FIRST, ONE_IN = 20, 61
 MOST_KEPT, MOST_BYTES, MOST_SIZES = 2_048, 16 << 20, 4_096
+# The lean client may still give an answer the number of one of so many, the latest.
+LATEST = 64
 # Names of scripted requests have numbers below 1,024.
 NAME_BITS = 10
 # Lengths within 10% are about the same.
@@ -102,7 +104,8 @@ class AnswerKeeper:
         (self._first if is_first else self._others).append(raw)
         self._bytes += raw.held
         if len(self._others) > MOST_KEPT or self._bytes > 2 * MOST_BYTES:
-            self._others, self._one_in = self._others[::2], 2 * self._one_in
+            earlier, latest = self._others[:-LATEST], self._others[-LATEST:]
+            self._others, self._one_in = [*earlier[::2], *latest], 2 * self._one_in
             self._bytes = sum(each.held for each in (*self._first, *self._others))
         return self._count
 
