@@ -14,9 +14,11 @@ from typing import Any
 
 from perflab.credentials import (
     REFERENCE,
+    SCHEME,
     USER_AND_PASSWORD,
     call_plain,
     keep,
+    masked,
     names_in,
     reference,
     value_of,
@@ -30,20 +32,29 @@ NAMES = re.compile(
 )
 # Of queries, options and bodies, where "key" alone is seldom a secret and "max_tokens" is none.
 NARROW_NAMES = re.compile(
-    r"(?:password|passwd|passphrase|token|secret|jwt)$|(?:api|access|auth|secret|private|signing"
-    r"|encryption|master|shared|account|hmac|session|deploy)_?key$"
-    r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credential)$"
+    r"(?:password|passwd|passphrase|passcode|requirepass|token|secret|jwt|bearer|authorization)$"
+    r"|(?:api|access|auth|secret|private|signing|encryption|master|shared|account|hmac|session"
+    r"|deploy)_?key(?:_base)?$|^(?:j?session_?(?:id)?|sid)$"
+    r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credentials?|session_id)$"
 )
 WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
 PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
-QUERY = re.compile(r"([?&;])([^=&;#\s]+)=([^&;#\s]+)")
-MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*")((?:\\.|[^"\\])+)(?=")')
+QUERY = re.compile(r"([?&;#])([^=?&;#\s]+)=([^&;#\s]+)")
+MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*\[?\s*")((?:\\.|[^"\\])+)(?=")')
+# As in a query of GraphQL, which may stand in a text of JSON.
+ARGUMENT = re.compile(r'((\w+)\s*:\s*(?P<quote>\\?"))((?:(?!(?P=quote)).)+)(?=(?P=quote))')
 NUMBER_MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*)(-?\d[\d.eE+-]*)')
 FIELD = re.compile(r"(^|&)([^=&\s]+)=([^&\s]+)")
 ASSIGNMENT = re.compile(
     r"""(?<![\w.-])(-{0,2}([A-Za-z_][\w.-]*)=)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&])+)"""
 )
-OPTION = re.compile(r"--?([A-Za-z][\w-]*)")
+OPTION = re.compile(r"--?([A-Za-z][\w.-]*)")
+SHELL_OPTION = re.compile(
+    r"""((?<!\S)--?([A-Za-z][\w.-]*)\s+)('[^']*'|"(?:\\.|[^"\\])*"|[^\s'"\\;|&$-][^\s'"\\;|&]*)"""
+)
+# As curl takes it.
+HEADER = re.compile(r"[A-Za-z][\w-]*:\s+\S.*")
+QUOTED_HEADER = re.compile(r"""(['"])([A-Za-z][\w-]*:\s+(?:(?!\1).)+)\1""")
 BARE = re.compile(r"[\w@%+=:,./{}-]+")
 # Nobody is called so: a token that stands for user and password.
 LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=@)")
@@ -53,6 +64,7 @@ PASSED_ON = re.compile(r"(?i)(\w+)(?:=\{env:(\1(?:_\d+)?)\})?")
 # What is shorter stands in too many texts; a password is seldom one word of small letters.
 ORDINARY = re.compile(r".{0,7}|[a-z]{1,12}", re.S)
 SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+EXPECTED = "expect_body"
 LISTS = ("headers", "variants", "env", "needs")
 
 
@@ -71,15 +83,17 @@ class Names:
 
 
 def _plain(name: str) -> str:
-    return name.strip().lower().replace("-", "_")
+    return re.sub(r"[-.]", "_", name.strip().lower())
 
 
 def header(text: str, names: Names) -> str:
     """Return ``Name: value``; ``env:NAME`` as a value is a reference."""
     name, colon, rest = text.partition(":")
     value = rest.strip()
-    is_one = names.has(name) or WHOLE_REFERENCE.fullmatch(value)
-    return f"{name}: {_kept(value, name)}" if colon and value and is_one else text
+    is_one = names.has(name) or WHOLE_REFERENCE.fullmatch(value) or SCHEME.fullmatch(value)
+    if not (colon and value):
+        return text
+    return f"{name}: {_kept(value, name)}" if is_one else target(text, names)
 
 
 def target(text: str, names: Names) -> str:
@@ -103,9 +117,24 @@ def body(text: str, names: Names) -> str:
         is_one = names.has(match[2], NARROW_NAMES)
         return f"{match[1]}{match[2]}={_kept(match[3], match[2])}" if is_one else match[0]
 
+    def argument(match: re.Match[str]) -> str:
+        is_one = names.has(match[2], NARROW_NAMES)
+        return f"{match[1]}{_kept(match[4], match[2])}" if is_one else match[0]
+
     if re.match(r"[\w.%+-]+=", text):
         return FIELD.sub(form_field, text)
-    return NUMBER_MEMBER.sub(member, MEMBER.sub(member, text))
+    text = NUMBER_MEMBER.sub(member, MEMBER.sub(member, text))
+    return ARGUMENT.sub(argument, text)
+
+
+def shown_answer(text: str) -> str:
+    """Return an answer without values that a service seems to give as credentials."""
+
+    def member(match: re.Match[str]) -> str:
+        is_one = NARROW_NAMES.search(_plain(match[2]))
+        return f"{match[1]}..." if is_one else match[0]
+
+    return MEMBER.sub(member, masked(text))
 
 
 def command(text: str, names: Names) -> str:
@@ -134,19 +163,29 @@ def _word(word: str, before: str, names: Names) -> str:
             return f"{name}={_kept_around_placeholders(value, stem)}"
     if word.lstrip().startswith(("{", "[")):
         return body(word, names)
+    if HEADER.fullmatch(word):
+        return header(word, names)
     # A script for a shell, or words such as those that name a database to libpq.
     return shell(word, names) if any(map(str.isspace, word)) else target(word, names)
 
 
 def shell(text: str, names: Names) -> str:
-    """Return a text for a shell: its assignments, and addresses with a password."""
+    """Return a text for a shell: assignments, options, headers, and addresses with a password."""
+
+    def given(match: re.Match[str]) -> str:
+        is_one = names.has(match[2], NARROW_NAMES) and not match[3].strip("\"'").startswith("$")
+        return match[1] + _kept_around_placeholders(match[3], match[2]) if is_one else match[0]
 
     def assigned(match: re.Match[str]) -> str:
         pattern = NARROW_NAMES if match[1].startswith("-") else NAMES
         is_one = names.has(match[2], pattern) and not match[3].strip("\"'").startswith("$")
         return match[1] + _kept_around_placeholders(match[3], match[2]) if is_one else match[0]
 
-    return target(ASSIGNMENT.sub(assigned, text), names)
+    def quoted(match: re.Match[str]) -> str:
+        return match[1] + header(match[2], names) + match[1]
+
+    text = SHELL_OPTION.sub(given, ASSIGNMENT.sub(assigned, QUOTED_HEADER.sub(quoted, text)))
+    return target(text, names)
 
 
 def variable(text: str, names: Names) -> str:
@@ -154,7 +193,7 @@ def variable(text: str, names: Names) -> str:
     name, equals, value = text.partition("=")
     if not value:
         return text
-    kept = _kept_around_placeholders(value, name) if names.has(name) else target(value, names)
+    kept = _kept_around_placeholders(value, name) if names.has(name) else shell(value, names)
     return f"{name}{equals}{kept}"
 
 
@@ -237,6 +276,7 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
             changed[parameter] = [
                 form(item, names) if isinstance(item, str) else item for item in value
             ]
+    changed = _expecting(changed)
     if isinstance(requests := changed.get("requests"), list | tuple):
         changed["requests"] = [_of_request(item, names) for item in requests]
     _call_plain(changed, names)
@@ -282,11 +322,23 @@ def _of_request(request: Any, names: Names) -> Any:
     for field, form in {"path": target, "body": body}.items():
         if isinstance(changed.get(field), str):
             changed[field] = form(changed[field], names)
+    changed = _expecting(changed)
     if isinstance(headers := changed.get("headers"), Mapping):
         texts = [header(f"{name}: {value}", names) for name, value in headers.items()]
         pairs = (text.partition(":") for text in texts)
         changed["headers"] = {name: value.strip() for name, _, value in pairs}
     return changed
+
+
+def _expecting(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values in which a text that answers must hold is a reference, if it has a credential.
+
+    All other credentials are known by now.
+    """
+    text = values.get(EXPECTED)
+    if isinstance(text, str) and not REFERENCE.search(text) and masked(text) != text:
+        return {**values, EXPECTED: keep(text, EXPECTED)}
+    return values
 
 
 def _listed(value: Any) -> list[str]:

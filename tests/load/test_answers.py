@@ -135,7 +135,7 @@ def test_each_client_tells_errors_with_status_200_from_results(
 
 @pytest.mark.promise
 def test_an_error_of_the_same_bytes_in_every_answer_has_a_class(server: Server) -> None:
-    # A breaker that opens: every other answer is an error before the measurement, and all are in it.
+    # A breaker that opens: before the measurement every other answer is an error, and in it all.
     server.right, server.one_in, server.varies = 2_000, 2, False
     generator = Generator([0], {}, real_time=False)
     try:

@@ -12,8 +12,20 @@ from perflab import credentials
 from perflab.cli.repeating import repeatable
 from perflab.credentials import filled_in, masked
 from perflab.errors import ParameterError
-from perflab.load.literals import Names, body, by_reference, command, header, shell, target, variant
+from perflab.load.literals import (
+    Names,
+    body,
+    by_reference,
+    command,
+    header,
+    shell,
+    shown_answer,
+    target,
+    variable,
+    variant,
+)
 from perflab.load.options import LoadOptions
+from perflab.load.workload import Request
 
 SECRET = "h8!x-Qq"
 
@@ -55,6 +67,21 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         (body, json.dumps({"user": "me", "password": SECRET})),
         (body, f"user=me&password={SECRET}"),
         (body, f"token={SECRET}"),
+        (body, json.dumps({"authorization": f"Bearer {SECRET}"})),
+        (body, json.dumps({"passwords": 1, "password": [SECRET]})),
+        (body, json.dumps({"query": f'mutation {{ login(password: "{SECRET}") {{ id }} }}'})),
+        (header, f"X-Forwarded: Bearer {SECRET}"),
+        (header, f"Referer: http://me:{SECRET}@127.0.0.1/"),
+        (header, f"Referer: http://127.0.0.1/?token={SECRET}"),
+        (target, f"/items;jsessionid={SECRET}"),
+        (target, f"/items#access_token={SECRET}"),
+        (variable, f"JAVA_OPTS=-Dspring.datasource.password={SECRET} -Xmx1g"),
+        (command, f"sh -c 'app --password {SECRET}'"),
+        (command, f"redis-server --requirepass {SECRET}"),
+        (command, f"app --db.pass={SECRET} --credentials={SECRET}"),
+        (command, f"app --secret-key-base={SECRET}"),
+        (command, f"app -H 'X-Api-Key: {SECRET}'"),
+        (shell, f"curl -H 'Authorization: Bearer {SECRET}' 127.0.0.1"),
         (variant, f"new=command:env DB_PASSWORD={SECRET} python app.py"),
         (variant, f"new=url:http://me:{SECRET}@127.0.0.1:8000"),
     ],
@@ -75,7 +102,10 @@ def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, t
         (command, "python app.py --max-tokens 100 --port {port}"), (command, "env A=1 PWD=/x app"),
         (command, "python  app.py   'a b'"), (target, "/get?key=5&page=2"),
         (variant, "token=command:python app.py"), (variant, "key=git:.@HEAD"),
-        (body, '{"text": "hello"}'), (shell, "make && TOKEN=$TOKEN ./build"),
+        (body, '{"text": "hello"}'), (body, '{"query": "{ items(sort: \\"name\\") { id } }"}'),
+        (header, "Accept: text/html; charset=utf-8"), (variable, "JAVA_OPTS=-Dserver.port={port}"),
+        (shell, "npm ci --cache keys --auth-type $KIND"), (command, "app -H 'X-Trace: 1'"),
+        (shell, "make && TOKEN=$TOKEN ./build"),
     ],
 )  # fmt: skip
 def test_all_else_stays_as_it_is(form, text) -> None:
@@ -92,6 +122,23 @@ def test_all_else_stays_as_it_is(form, text) -> None:
 )
 def test_a_header_takes_its_value_from_a_variable(given: str, shown: str) -> None:
     assert header(given, Names()) == shown
+
+
+@pytest.mark.promise
+def test_a_credential_that_answers_must_hold_is_a_reference_and_judges_all_the_same() -> None:
+    given = {"headers": [f"Authorization: Bearer {SECRET}"], "expect_body": f'"{SECRET}"'}
+    asked = {"name": "me", "path": "/me", "expect_body": SECRET}
+    shown = by_reference({**given, "requests": [asked]})
+    assert SECRET not in str(shown)
+    request = Request(expect_body=shown["expect_body"]).with_credentials()
+    assert request.expect_body == f'"{SECRET}"'
+    assert by_reference({"expect_body": "of no secret"}) == {"expect_body": "of no secret"}
+
+
+@pytest.mark.promise
+def test_a_token_in_an_answer_is_not_shown() -> None:
+    text = '{"access_token": "abc-def-ghi", "expires_in": 3600, "user": "me"}'
+    assert shown_answer(text) == '{"access_token": "...", "expires_in": 3600, "user": "me"}'
 
 
 def test_a_name_that_the_user_calls_secret_is_one() -> None:

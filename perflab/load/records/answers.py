@@ -13,9 +13,9 @@ from operator import itemgetter
 import numpy as np
 
 from perflab.analysis.doubts.answer_classes import AnswerClass, Answers, class_of, example_of
-from perflab.credentials import masked
 from perflab.load.clients.encodings import unpacked
 from perflab.load.clients.kept_answers import FIRST, STEP, Kept, kept_in
+from perflab.load.literals import shown_answer
 from perflab.load.records.columns import template_names
 from perflab.load.records.result import LoadResult
 
@@ -84,7 +84,7 @@ def _looked_at(kept: Kept) -> tuple[AnswerClass, str]:
     if body is None or is_packed:
         return answer, ""
     # A credential that was cut off could not be found later.
-    return answer, example_of(masked(body[:READ].decode(errors="replace")))
+    return answer, example_of(shown_answer(body[:READ].decode(errors="replace")))
 
 
 def _counted(rows: np.ndarray) -> Iterator[tuple[tuple[int, int, int, int], int]]:

@@ -139,8 +139,10 @@ class Request(FrozenModel):
         elif isinstance(body, tuple):
             body = tuple(map(filled_in, body))
         headers = {name: filled_in(value) for name, value in self.headers.items()}
+        expected = filled_in(self.expect_body)
+        path = filled_in(self.path)
         return self.model_copy(
-            update={"path": filled_in(self.path), "headers": headers, "body": body}
+            update={"path": path, "headers": headers, "body": body, "expect_body": expected}
         )
 
     @property

@@ -96,7 +96,7 @@ class _RightAnswer(Sensor["RightAnswer"]):
         request = urllib.request.Request(
             address + template.path, body, headers, method=template.method
         )
-        what = f"{template.method} {template.path}"
+        what = f"{template.method} {masked(template.path)}"
         began_s = time.monotonic()
         try:
             status, content, unread = _answer(request, self.scene.workload.timeout_s)
@@ -111,7 +111,8 @@ class _RightAnswer(Sensor["RightAnswer"]):
             problem = f"the answer to {what} has status {status} instead of {expected}"
             raise self._wrong(problem, text)
         if template.expect_body and (unread or template.expect_body not in text):
-            problem = f"the answer to {what} does not contain '{template.expect_body}'"
+            expected = masked(template.expect_body)
+            problem = f"the answer to {what} does not contain '{expected}'"
             raise self._wrong(
                 f"the body of {what} is not read: {unread}" if unread else problem, text
             )
