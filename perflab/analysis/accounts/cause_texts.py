@@ -15,11 +15,19 @@ def most_changed(counts: Mapping[Key, Entry], way: float) -> str:
     return f"{text} ({changes[text]:+.3g})"
 
 
-def replaced(counts: Mapping[Key, Entry]) -> str:
-    """Return which statement is sent instead of which other one."""
+def replaced(times: Mapping[Key, Entry], counts: Mapping[Key, Entry]) -> str:
+    """Return which statement is sent instead of which other one, the dearest of each; or nothing.
+
+    Such a one is sent more often than before, and the other one less often.
+    """
     changes = _changes(counts)
-    new, old = (choose(changes, key=changes.__getitem__) for choose in (max, min))
-    return f"{new} instead of {old}"
+    more, fewer = ([name for name, change in changes.items() if up * change > 0] for up in (1, -1))
+
+    def ms(name: str) -> float:
+        one = times["statement", name]
+        return max(one.new, one.old)
+
+    return f"{max(more, key=ms)} instead of {max(fewer, key=ms)}" if more and fewer else ""
 
 
 def _changes(counts: Mapping[Key, Entry]) -> dict[str, float]:

@@ -262,10 +262,9 @@ def _of_counts(
         keys = of_stores if changed else of_stores | ways
         yield keys, Cause(instead(opened, "connections opened a request"), time_of(keys))
         of_stores, ways = set(), ways - keys
-    if changed:
-        keys, cause = _of_statements(times, counts, changed, of_stores | ways, up)
-        yield keys, cause
-        ways = ways - keys
+    if changed and (found := _of_statements(times, counts, changed, of_stores | ways, up)):
+        yield found
+        ways = ways - found[0]
     if text := _size_text(counts, 1 + LEAST_GROWTH):
         yield ways, Cause(text, time_of(ways))
 
@@ -286,17 +285,20 @@ def _of_statements(
     changed: set[Key],
     beside: set[Key],
     up: float,
-) -> tuple[set[Key], Cause]:
+) -> tuple[set[Key], Cause] | None:
     """Return what other statements explain: their own time, and a part of what is beside them.
 
     Of that, more statements make in proportion to their number what there was before. One statement
-    instead of another makes none of it.
+    instead of another makes none of it, nor do fewer that take longer: those are told by the
+    dearest of both sides. None where statements were only added, or left out, against the
+    difference.
     """
     every = [one for (kind, _), one in counts.items() if kind == "statement"]
     new, old = sum(one.new for one in every), sum(one.old for one in every)
     own_ms = sum(times[key].change for key in changed)
-    if abs(new - old) < LEAST_COUNT:
-        return changed, Cause(replaced(counts), own_ms)
+    if abs(new - old) < LEAST_COUNT or up * (new - old) < 0:
+        text = replaced(times, {key: counts[key] for key in changed})
+        return (changed, Cause(text, own_ms)) if text else None
     more = up * (new / old - 1) if old else math.inf
     theirs_ms = sum(one.old for key, one in times.items() if key[0] == "statement")
     beside_ms = sum(
