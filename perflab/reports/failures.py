@@ -12,7 +12,7 @@ from perflab.analysis.evaluation import Finding
 from perflab.recordings.responses import FAILURES
 from perflab.statistics.in_words import number, to_safe_side
 from perflab.statistics.mean_intervals import CONFIDENCE
-from perflab.statistics.shares import BlocksOfShares
+from perflab.statistics.shares import BlocksOfShares, Tally
 
 PERCENT = 100.0
 
@@ -46,7 +46,7 @@ def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
         )
         parts = [
             f"{tally.failed:,} of {tally.requests:,} requests of {'/'.join(side.values())} failed "
-            f"(up to {_percent(tally.ends(1 - CONFIDENCE)[1])}% may)"
+            f"({_end(tally)})"
             for side, tally in sides
         ]
         yield f"{', '.join(parts)}; exact 95% intervals, as if failures were independent"
@@ -57,5 +57,9 @@ def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
         )
 
 
-def _percent(share: float) -> str:
-    return number(to_safe_side(PERCENT * share, "at most"))
+def _end(tally: Tally) -> str:
+    """Return how many requests may fail, or must where all did: the end that says something."""
+    low, high = (PERCENT * end for end in tally.ends(1 - CONFIDENCE))
+    if tally.failed == tally.requests:
+        return f"at least {number(to_safe_side(low, 'at least'))}% do"
+    return f"up to {number(to_safe_side(high, 'at most'))}% may"

@@ -201,6 +201,8 @@ def test_a_note_says_of_how_many_requests_how_many_failed_and_how_many_may() -> 
         "0 of 16,000 requests of new failed (up to 0.0231% may), 1 of 16,000 requests of old "
         "failed (up to 0.0349% may); exact 95% intervals, as if failures were independent"
     ]
+    (text,) = caveats(finding("failure_share", of_shares([2000] * 8, [0] * 8), "difference"), {})
+    assert text.startswith("16,000 of 16,000 requests of new failed (at least 99.9% do), 0 of")
 
 
 def test_a_difference_of_failures_is_in_points_wherever_it_stands() -> None:
