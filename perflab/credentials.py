@@ -145,6 +145,9 @@ def _known_as(value: str, name: str) -> str:
     for form in _forms(value):
         if len(form) >= LEAST_MASKED:
             _known.setdefault(form, name)
+    # A name whose whole value it is stands for it, and not one of which it is a part.
+    if value_of(_known[value]) != value:
+        _known[value] = name
     return value
 
 

@@ -132,6 +132,9 @@ def test_a_credential_that_answers_must_hold_is_a_reference_and_judges_all_the_s
     assert SECRET not in str(shown)
     request = Request(expect_body=shown["expect_body"]).with_credentials()
     assert request.expect_body == f'"{SECRET}"'
+    # The line that repeats the command names what has this value, and not what it is a part of.
+    by_reference({"headers": given["headers"], "expect_body": SECRET})
+    assert filled_in(masked(SECRET)) == SECRET
     assert by_reference({"expect_body": "of no secret"}) == {"expect_body": "of no secret"}
 
 
