@@ -7,6 +7,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -26,6 +27,7 @@ from perflab.reports.section import Figure, figures_of, page_text, page_views, s
 
 FORMATS = ("md", "html", "pdf", "docx")
 NEED_PROGRAMS = ("pdf", "docx")
+MARKDOWN = (".md", ".markdown")
 NAME_OF_SEVERAL = "report"
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[a-z0-9_]+-[0-9a-f]{6}\b")
 COMMIT = re.compile("@[0-9a-f]{40}")
@@ -144,7 +146,7 @@ def _exported(region: str, run: Run, folder: Path, content: Content) -> Exported
 def _regions_at(runs: Sequence[Run], target: Destination) -> dict[str, str]:
     """Return the bodies of the regions that the document has already, by name."""
     document = target.into or _path_of("md", runs, target)
-    text = (_read(document) or b"").decode("utf-8", "surrogateescape")
+    text = _text(document, _read(document) or b"")
     try:
         return {region.name: region.body for region in regions(text)}
     except ExportRefused as error:
@@ -221,6 +223,11 @@ def _check(
     problems += [] if formats else [f"name a format: {', '.join(FORMATS)}"]
     if target.into and set(formats) != {"md"}:
         problems.append("--into takes Markdown alone; export other formats by themselves")
+    if target.into and target.into.suffix.lower() not in MARKDOWN:
+        problems.append(
+            f"--into {target.into} is no Markdown (FILE.md, FILE.markdown); for another format: "
+            "--to DIR --format docx (or pdf, html)"
+        )
     if problems:
         raise ParameterError("perflab export", problems)
 
@@ -279,10 +286,8 @@ def _markdown(
         figures = figures_of(part.run, saved, document.parent.resolve())
         bodies[part.name] = content.text(part, figures, level=2 if target.into else 1)
     before = _read(document)
-    # Bytes that are not UTF-8 come back unchanged.
-    text = "" if before is None else before.decode("utf-8", "surrogateescape")
     try:
-        after = filled(text, bodies, overwrite=target.overwrite)
+        after = filled(_text(document, before or b""), bodies, overwrite=target.overwrite)
     except ExportRefused as error:
         raise ExportRefused(f"{document}: {error}") from None
     return Draft(document, before, after.encode("utf-8", "surrogateescape"))
@@ -305,6 +310,18 @@ def _read(path: Path) -> bytes | None:
         raise ExportRefused(
             f"{path}: cannot be read ({error.strerror}); nothing was written"
         ) from error
+
+
+def _text(path: Path, content: bytes) -> str:
+    """Return the text of a Markdown file; ExportRefused where it is none in UTF-8."""
+    with suppress(UnicodeDecodeError):
+        text = content.decode()
+        # Binary files may be UTF-8 by chance; text has no zeros.
+        if "\0" not in text:
+            return text
+    raise ExportRefused(
+        f"{path}: is no text in UTF-8; save it as such, or name another file; nothing was written"
+    )
 
 
 def _write(draft: Draft) -> None:

@@ -147,7 +147,7 @@ def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:
 def test_a_section_goes_into_an_existing_document(run, tmp_path) -> None:
     document = tmp_path / "docs" / "design.md"
     document.parent.mkdir()
-    document.write_bytes(b"# Design\r\n\r\nmine \xff\r\n")
+    document.write_bytes("# Design\r\n\r\nmine é\r\n".encode())
     before = document.read_bytes()
     target = Destination(tmp_path / "pictures", document)
     export_runs([run], target, ["md"], ONE)
@@ -156,6 +156,28 @@ def test_a_section_goes_into_an_existing_document(run, tmp_path) -> None:
     once = document.read_bytes()
     export_runs([run], target, ["md"], ONE)
     assert document.read_bytes() == once
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("design.docx", None, "--to DIR --format docx"),
+        ("design.HTML", b"<p>mine</p>", "--to DIR --format docx"),
+        ("design", b"mine", "is no Markdown"),
+        ("design.md", b"PK\x03\x04\x00", "no text in UTF-8"),
+        ("design.markdown", b"mine \xff", "no text in UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_markdown_is_left_as_it_is(
+    run, tmp_path, name: str, content: bytes | None, told: str
+) -> None:
+    document = tmp_path / name
+    if content is not None:
+        document.write_bytes(content)
+    result = CliRunner().invoke(app, ["export", str(run.path), "--into", str(document)])
+    assert isinstance(result.exception, (ParameterError, ExportRefused))
+    assert told in str(result.exception)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [content] * (content is not None)
 
 
 def test_damaged_marks_leave_everything_as_it_was(run, tmp_path) -> None:
