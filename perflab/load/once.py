@@ -33,11 +33,13 @@ from perflab.load.workload.workload import (
 )
 
 INTERRUPTION = "interrupted"
+# How long requests under way may still be answered after the first signal.
+GIVE_UP_S = 1.0
 
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Yield a check that ends the load in order after SIGINT or SIGTERM.
+    """Yield a check that ends the load in order after SIGINT or SIGTERM, after a second at once.
 
     Outside of the main thread signals do not arrive, and it does nothing.
     """
@@ -51,7 +53,7 @@ def interruptible() -> Iterator[Callable[[], None]]:
 
     def look() -> None:
         if received:
-            raise StopLoad(INTERRUPTION)
+            raise StopLoad(INTERRUPTION, GIVE_UP_S if len(received) == 1 else 0.0)
 
     try:
         yield look

@@ -6,11 +6,13 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -109,7 +111,15 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
 
 
 def test_an_interrupt_of_a_cell_ends_its_load_in_order(server: str) -> None:
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    handler = signal.getsignal(signal.SIGINT)
+
+    def interrupt() -> None:
+        while signal.getsignal(signal.SIGINT) is handler:
+            time.sleep(0.05)
+        time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     shown = perflab.send_load(server, users=2, duration=30)
     assert shown.stopped == "interrupted"
     assert 0 < shown.duration_s < 10
@@ -131,6 +141,69 @@ def test_ctrl_c_ends_the_load_in_order(server: str, tmp_path: Path) -> None:
     assert child.returncode == 130
     assert shown["stopped"] == "interrupted"
     assert 30 < shown["requests"] < 2000
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """Run a server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+STUCK = """
+import asyncio
+from perflab.load.users import User, action
+
+class Stuck(User):
+    @action
+    async def sit(self):
+        await asyncio.Event().wait()
+"""
+
+
+def interrupted_after_s(
+    folder: Path, words: tuple[str, ...], numbers: tuple[signal.Signals, ...], before: str = ""
+) -> float:
+    """Return how long a load of a silent server goes on after the first of some signals."""
+    with silent() as url:
+        child = subprocess.Popen(
+            [sys.executable, "-c", f"{before}from perflab.cli import main; main()", "load", url,
+             *words, "--timeout", "40"],
+            cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": str(folder)},
+        )  # fmt: skip
+        while not list(folder.rglob("requests.rows")):
+            assert child.poll() is None
+            time.sleep(0.1)
+        began_s = time.monotonic()
+        for number in numbers:
+            time.sleep(1)
+            child.send_signal(number)
+        assert child.wait(timeout=100) == 130
+    return time.monotonic() - began_s - 1
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (("--users", "2", "-d", "40"), signal.SIGINT),
+        (("--rate", "10", "-d", "40"), signal.SIGTERM),
+        (("--users", "2", "--objective", "p99<1s", "--find-capacity"), signal.SIGINT),
+        (("--users", "2", "-d", "40", "--script", "stuck.py:Stuck"), signal.SIGINT),
+    ],
+)
+def test_an_interrupt_waits_for_no_server_that_is_silent(
+    tmp_path: Path, words: tuple[str, ...], number: signal.Signals
+) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    # A check and the load are ended, each within a second, and a busy machine is slow.
+    assert interrupted_after_s(tmp_path, words, (number,)) < 15
+
+
+def test_a_second_interrupt_gives_up_at_once(tmp_path: Path) -> None:
+    patient = "from perflab.load import once; once.GIVE_UP_S = 50.0; "
+    words, twice = ("--users", "2", "-n", "9"), (signal.SIGINT, signal.SIGTERM)
+    assert interrupted_after_s(tmp_path, words, twice, patient) < 15
 
 
 def test_the_live_line_counts_no_wait_for_another_measurement(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import shutil
@@ -167,7 +168,8 @@ class Generator:
         """Send a workload to ``http://host:port`` and return its record.
 
         ``on_progress`` and ``check`` are called about four times a second. An exception of
-        ``check`` ends the load; ``StopLoad`` ends it in order, and the record is returned.
+        ``check`` ends the load; ``StopLoad`` ends it in order, and the record is returned. A later
+        ``StopLoad`` can only shorten the time for requests under way.
         ``allowed`` are the hosts besides loopback that the user named. Workers write their raw rows
         to ``folder``, which is kept, or to a temporary folder. ``start_ns`` is the planned start
         (CLOCK_MONOTONIC), so that the windows of several loads fit together; 0 is at once. It is
@@ -243,7 +245,7 @@ class Generator:
         rules: StopRules = NEVER,
     ) -> list[dict[str, Any]]:
         reports: dict[int, dict[str, Any]] = {}
-        left, is_stopped = rules.failures, False
+        left, is_stopped, within_s = rules.failures, False, math.inf
         with selectors.DefaultSelector() as selector:
             for number, worker in enumerate(self._workers):
                 assert worker.child.stdout is not None
@@ -271,12 +273,14 @@ class Generator:
                         self._stop(rules.failures_reached)
                         left = 0
                 try:
-                    if not is_stopped:
-                        check()
+                    check()
                 except StopLoad as stop:
-                    self._stop(str(stop), stop.within_s)
-                    if stop.within_s is not None:
-                        deadline = min(deadline, time.monotonic() + stop.within_s + ENDING_S)
+                    is_sooner = stop.within_s is not None and stop.within_s < within_s
+                    if is_sooner or not is_stopped:
+                        self._stop(str(stop), stop.within_s)
+                    if stop.within_s is not None and is_sooner:
+                        within_s = stop.within_s
+                        deadline = min(deadline, time.monotonic() + within_s + ENDING_S)
                     is_stopped = True
         return [reports[number] for number in range(len(self._workers))]
 

@@ -83,6 +83,7 @@ class WorkerLoad:
             self.client.keeper = AnswerKeeper()
         self._failures_left = workload.stop.failures
         self._failure_report: asyncio.TimerHandle | None = None
+        self._bound = asyncio.timeout(None)
         self.stopped = ""
 
     def _client(self, prepared: Prepared) -> Client:
@@ -166,13 +167,16 @@ class WorkerLoad:
             )
 
     def stop(self, reason: str, within_s: float | None = None) -> None:
-        """End the load; give up what waits, and after ``within_s`` what is under way."""
+        """End the load; give up what waits, and after ``within_s`` all that is under way."""
         self.stopped = self.stopped or reason
         self.driver.stop()
         # In the next turn: the caller may be the end of a request.
         asyncio.get_running_loop().call_soon(self.client.give_up_waiting)
         if within_s is not None:
-            asyncio.get_running_loop().call_later(within_s, self.client.abort)
+            latest_s = asyncio.get_running_loop().time() + within_s
+            # It raises where the load has just ended.
+            with contextlib.suppress(RuntimeError):
+                self._bound.reschedule(min(latest_s, self._bound.when() or latest_s))
 
     async def run(self) -> None:
         """Send everything, then close the connections and write the record."""
@@ -188,7 +192,8 @@ class WorkerLoad:
             self.start_ns = start_ns
             ahead_s = max(0, start_ns - self.probe.began_ns) / 1e9
             async with _beside(self._watch(), self._report_regularly()):
-                async with asyncio.timeout(ahead_s + workload.bound_s + workload.timeout_s + 5):
+                self._bound = asyncio.timeout(ahead_s + workload.bound_s + workload.timeout_s + 5)
+                async with self._bound:
                     await self.driver.run(start_ns)
         except TimeoutError:
             self.client.abort()
