@@ -95,7 +95,10 @@ def unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 class Whole:
-    """Marks a list whose elements may hold commas: plain text for it is one element."""
+    """Marks a list whose elements may hold commas: text for it is one element.
+
+    Only words without any other mark, such as names, are elements between commas.
+    """
 
 
 def from_text(annotation: Any, text: str, whole: bool = False) -> Any:
@@ -114,7 +117,9 @@ def from_text(annotation: Any, text: str, whole: bool = False) -> Any:
     if origin is tuple:
         if text.lstrip().startswith("["):
             return _from_json(text)
-        parts = [text] if whole else [part.strip() for part in text.split(",")]
+        parts = [part.strip() for part in text.split(",")]
+        if whole and not all(map(PLAIN.fullmatch, parts)):
+            parts = [text]
         return [from_text(args[0], part) for part in parts] if text else []
     # "1" is no level where 1 is one.
     if annotation is str or origin is Literal:

@@ -77,6 +77,9 @@ TYPED = [
     ("custom_service", "headers", "Accept: text/html, text/plain",
      ("Accept: text/html, text/plain",)),
     ("custom_service", "headers", '["A: 1", "B: 2, 3"]', ("A: 1", "B: 2, 3")),
+    ("custom_service", "env", "MODE=a,b", ("MODE=a,b",)),
+    ("custom_service", "env", "MODE, LEVEL", ("MODE", "LEVEL")),
+    ("custom_service", "env", '["MODE=a,b", "LEVEL"]', ("MODE=a,b", "LEVEL")),
     ("sync_vs_async", "pool_minconn", "max,1", ("max", "1")),
     ("sync_vs_async", "pool_minconn", ["max", 1], ("max", "1")),
     ("sync_vs_async", "from_run", "12e345", "12e345"),
@@ -89,6 +92,15 @@ def test_a_value_means_what_the_type_of_its_parameter_says(
     name: str, parameter: str, given: object, meant: object
 ) -> None:
     assert getattr(check(experiment(name).parameters, {parameter: given}, name), parameter) == meant
+
+
+def test_a_server_in_an_image_is_one_need_though_its_table_has_commas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("perflab.systems.custom.needs.docker_client", object)
+    need = 'web={"image": "a:b", "port": 80}'
+    given = check(experiment("custom_service").parameters, {"needs": need}, "duel")
+    assert given.model_dump()["needs"] == (need,)
 
 
 def test_a_number_where_text_belongs_is_refused_with_the_way_out() -> None:
@@ -114,6 +126,14 @@ def test_the_line_that_repeats_a_run_has_the_parameters_of_the_run(name: str, tm
     assert {key: again[key] for key in parameters if key != "backend"} == {
         key: value for key, value in parameters.items() if key != "backend"
     }
+
+
+@pytest.mark.parametrize(
+    "env", [("MODE",), ("MODE", "LEVEL"), ("MODE=a,b",), ("MODE=a,b", "LEVEL")], ids=as_text
+)
+def test_the_line_that_repeats_a_duel_has_its_variables(env: tuple[str, ...]) -> None:
+    model = experiment("custom_service").parameters
+    assert check(model, {"env": as_text(env)}, "again").model_dump()["env"] == env
 
 
 @pytest.mark.parametrize("run", reference_runs(), ids=lambda run: run.run_id)

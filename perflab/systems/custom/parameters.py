@@ -41,6 +41,8 @@ MIX_SEED = 1
 OF_AGAINST = ("against", "working_tree")
 SERVER = "command:python3 server.py --port {port}"
 DEFAULTS = [f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"]
+Assignment = Annotated[str, Field(pattern=r"(?s)^[A-Za-z_]\w*(=.*)?$")]
+Need = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*=")]
 
 
 def of_runs(name: str, default: int) -> Any:
@@ -111,7 +113,7 @@ class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters
         description="shell command that is run once in the files of each git or tree variant, for "
         "example to install its packages; only with command",
     )
-    env: tuple[Annotated[str, Field(pattern=r"(?s)^[A-Za-z_]\w*(=.*)?$")], ...] = Field(
+    env: Annotated[tuple[Assignment, ...], Whole()] = Field(
         default=(),
         description="variables that variants get as well: NAME, with the value that it has in your "
         "environment, or NAME=VALUE, with the placeholders of what it needs; credentials are "
@@ -126,7 +128,7 @@ class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters
         description="addresses of stores on loopback, HOST:PORT, that variants may use although "
         "the lab did not start them; their data is shared and changed by the load",
     )
-    needs: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*=")], ...] = Field(
+    needs: Annotated[tuple[Need, ...], Whole()] = Field(
         default=(),
         description="stores that each variant gets of its own, started afresh for every block: "
         "NAME=postgres or NAME=redis, perhaps with a version (db=postgres:18), or another server "
