@@ -14,7 +14,13 @@ from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.listening import owners
 
 NAME = re.compile("[A-Z][A-Z0-9_]{2,}")
-MISSING = re.compile(r"KeyError: '([A-Z][A-Z0-9_]*)'")
+# As Python and shells say it.
+MISSING = re.compile(
+    r"(?<=KeyError: ')[A-Z][A-Z0-9_]*(?=')"
+    r"|\b[A-Z][A-Z0-9_]*(?=: (?:parameter (?:null or )?not set|unbound variable))"
+)
+# As pydantic says it, whose settings have the names of variables in any case.
+FIELD = re.compile(r"^(\w+)\n\s+field required", re.MULTILINE | re.IGNORECASE)
 
 
 def with_hints(reason: str, instance: Instance) -> str:
@@ -52,6 +58,8 @@ def _not_passed(instance: Instance) -> list[str]:
         return []
     log = instance.log()
     named = {*NAME.findall(log)} & os.environ.keys() | {*MISSING.findall(log)}
+    fields = {field.upper() for field in FIELD.findall(log)}
+    named |= {name for name in os.environ if name.upper() in fields}
     lacks = sorted(named - spec.environment.keys() - {"PATH", "LANG", "TZ", "HOME"})
     if not lacks:
         return []

@@ -130,3 +130,32 @@ def test_a_variable_that_the_service_did_not_get_is_named(monkeypatch: pytest.Mo
         assert "(--env SHOP_TOKEN --env SHOP_URL)" in with_hints("ended", instance)
     finally:
         ended(instance)
+
+
+SETTINGS = """2 validation errors for Settings
+shop_url
+  Field required [type=missing, input_value={}, input_type=dict]
+shop_unknown
+  Field required [type=missing, input_value={}, input_type=dict]
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        (SETTINGS, "(--env SHOP_URL)"),
+        ("sh: 1: MISSING_ONE: parameter not set", "(--env MISSING_ONE)"),
+        ("start.sh: line 3: MISSING_ONE: unbound variable", "(--env MISSING_ONE)"),
+        ("start.sh: line 3: MISSING_ONE: parameter null or not set", "(--env MISSING_ONE)"),
+    ],
+)
+def test_a_variable_that_settings_or_a_shell_lack_is_named(
+    monkeypatch: pytest.MonkeyPatch, log: str, told: str
+) -> None:
+    monkeypatch.setenv("SHOP_URL", "here")
+    instance = failing(f"raise SystemExit({log!r})")
+    try:
+        instance._child.wait()
+        assert with_hints("ended", instance).endswith(told)
+    finally:
+        ended(instance)
