@@ -155,6 +155,16 @@ def git(repository: Path, *words: str, timeout_s: float = TIMEOUT_S) -> str:
     except subprocess.TimeoutExpired:
         raise ValueError(f"git {words[0]} took longer than {timeout_s:g} s") from None
     if process.returncode:
-        message = (process.stderr.strip() or "no such thing").splitlines()[-1]
-        raise ValueError(f"{repository}: {message}")
+        raise ValueError(f"{repository}: {_message(process.stderr)}")
     return process.stdout.rstrip("\n")
+
+
+def _message(errors: str) -> str:
+    """Return the line of git's errors that says what is wrong, and a way out where one is known."""
+    lines = errors.strip().splitlines() or ["no such thing"]
+    fatal = next((line for line in lines if line.startswith("fatal:")), lines[-1])
+    if "dubious ownership" in fatal:
+        return f"{fatal}; if you trust its owner, run '{lines[-1].strip()}'"
+    if "not a git repository" in fatal:
+        return f"{fatal}; name the folder of one, or files as they are (tree:FOLDER)"
+    return fatal

@@ -33,6 +33,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 TAKEN = ("client", "lab")
 PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 KNOWN = ("port", "host")
+# A revision may hold an @ itself, before a brace: HEAD@{1}.
+REVISION = re.compile(r"(.+)@(?!\{)(.+)")
 DIGEST = re.compile(f"@[0-9a-f]{{{DIGITS}}}$")
 
 
@@ -131,9 +133,9 @@ def _checked(kind: str, place: str, folder: Path) -> tuple[str, ...]:
 
 
 def _revision(place: str, folder: Path) -> tuple[str, str]:
-    path, at_sign, revision = place.rpartition("@")
-    if not (at_sign and path and revision):
+    if not (found := REVISION.fullmatch(place)):
         raise ValueError(f"'{place}' is not REPOSITORY@REVISION, like .@v1.2")
+    path, revision = found.groups()
     repository = (folder / Path(path).expanduser()).resolve()
     commit = commit_of(repository, revision)
     check_whole(repository, commit)

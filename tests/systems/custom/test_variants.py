@@ -175,7 +175,29 @@ def test_a_missing_revision_is_named_with_the_way_to_it(repository: Path, tmp_pa
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{repository}", str(shallow))
     assert "git fetch --unshallow --tags" in refused(shallow, "v1")
-    assert "not a git repository" in refused(tmp_path, "v1")
+    message = refused(tmp_path, "v1")
+    assert "fatal: not a git repository" in message
+    assert "tree:FOLDER" in message
+
+
+def test_a_repository_of_another_owner_is_refused_with_the_way_to_trust_it(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    message = refused(repository, "v1")
+    assert "fatal: detected dubious ownership" in message
+    assert f"run 'git config --global --add safe.directory {repository}'" in message
+
+
+@pytest.mark.parametrize("revision", ["HEAD@{1}", "main@{1}", "@{1}"])
+def test_a_revision_of_the_reflog_is_found(repository: Path, revision: str) -> None:
+    git(repository, "branch", "-m", "main")
+    first, _ = checked(
+        variants=[f"old=git:.@{revision}", "new=git:.@@"], folder=str(repository), command=COMMAND
+    ).parsed_variants
+    assert first.commit == git(repository, "rev-parse", revision)
 
 
 def test_a_duel_says_where_the_old_side_has_more_than_the_new_one_lacks(repository: Path) -> None:
