@@ -62,6 +62,20 @@ def private_streams() -> tuple[FileIO, TextIO]:
 
 
 @contextlib.contextmanager
+def printed_aside() -> Iterator[None]:
+    """Send what the block prints to standard error, also where it writes to the descriptor."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+@contextlib.contextmanager
 def bound_to(cores: Iterable[int]) -> Iterator[None]:
     """Bind this thread to cores; a child that the block starts inherits them from its beginning."""
     before = os.sched_getaffinity(0)

@@ -252,6 +252,18 @@ def test_a_script_that_cannot_be_used_is_refused(name: str, text: str) -> None:
         find(name)
 
 
+def test_what_a_script_prints_when_it_is_read_goes_to_standard_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    greeting = "print('of python')\nos.write(1, b'of a library\\n')\n"
+    (tmp_path / "loud.py").write_text(SCRIPT + greeting)
+    find(f"{tmp_path}/loud.py:Shopper")
+    print("the answer")
+    printed = capfd.readouterr()
+    assert printed.out == "the answer\n"
+    assert printed.err == "of python\nof a library\n"
+
+
 @pytest.mark.alone
 def test_actions_that_users_did_not_begin_are_counted_as_unsent(server: int, script: str) -> None:
     # The last four of ten users join after the end; an action takes 0.05 to 0.15 s.

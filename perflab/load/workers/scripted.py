@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import importlib.util
 import json
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perflab.errors import ParameterError, not_installed
+from perflab.host.processes import printed_aside
 from perflab.load.clients.client import Client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CODES, MEASURE, WARMUP, Failed
@@ -46,9 +46,8 @@ def find(script: str) -> type[User]:
     place, _, name = script.rpartition(":")
     if not place or not name:
         raise ParameterError("script", [f"'{script}' is not FILE.py:Class or module:Class"])
-    # What it prints must not get between the answers of a command.
-    printed_aside = contextlib.redirect_stdout(sys.stderr)
     try:
+        # What a script prints must not get between the answers of a command.
         if place.endswith(".py"):
             # What looks a class's module up finds it, and no other module of that name is hidden.
             name_of_module = f"{OF_USERS}{Path(place).stem}"
@@ -57,11 +56,11 @@ def find(script: str) -> type[User]:
                 raise ImportError(f"cannot load {place}")
             module = importlib.util.module_from_spec(spec)
             sys.modules[name_of_module] = module
-            with printed_aside:
+            with printed_aside():
                 spec.loader.exec_module(module)
         else:
             make_importable()
-            with printed_aside:
+            with printed_aside():
                 module = importlib.import_module(place)
     except Exception as error:  # whatever the user's module raises is told to the user
         words = not_installed(error) or f"{type(error).__name__}: {error}"
