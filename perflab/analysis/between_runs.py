@@ -37,6 +37,7 @@ from perflab.analysis.run_sides import (
     obstacles,
     sources,
     times_apart,
+    unequally_refused,
 )
 from perflab.analysis.typical_values import measured_responses
 from perflab.recordings import Response, Run
@@ -135,7 +136,8 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
     apart = TIMES_UNKNOWN if imported else times_apart(*(map(middle_s, side) for side in (a, b)))
     table = judged_table(rows, _sides_differ if imported else partial(_differs, bool(apart)))
     doubtful = [f"doubtful, {run.run_id}: {why}" for run in (*a, *b) if (why := doubt(run))]
-    notes = (*([apart] if apart else []), *doubtful, *drifts(a, b), *sources(a, b))
+    told = [apart, *doubtful, *unequally_refused(a, b), *drifts(a, b), *sources(a, b)]
+    notes = tuple(filter(None, told))
     if not enough:
         notes = (*notes, "intervals are of trials: what differs from run to run is not in them")
     return RunComparison((), notes, enough, table, apart)

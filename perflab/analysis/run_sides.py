@@ -9,12 +9,15 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.doubts.refused_trials import Refused
 from perflab.recordings import FREE_PARAMETERS, Run
+from perflab.recordings.tables import NOT_JUDGED
 
 AT_DIFFERENT_TIMES = "measured at different times"
 # Probes before the load: what a service does to the machine is no drift of the machine.
 DRIFTS = {"cpu_probe_before_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
 MAX_DRIFT = 1.1
+USED_STATES = ("valid", NOT_JUDGED)
 
 
 def obstacles(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
@@ -93,6 +96,25 @@ def drifts(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
         before, after = (float(side[name].median()) for side in trials)
         if before > 0 and after > 0 and not 1 / MAX_DRIFT < after / before < MAX_DRIFT:
             yield f"{what}: median {before:.3g} in A, {after:.3g} in B"
+
+
+def unequally_refused(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
+    """Yield of which treatments one side has lost more of its trials than the other.
+
+    A trial is refused for a reason that may go with its result, see
+    :mod:`perflab.analysis.doubts.refused_trials`. Sides may have different numbers of runs, so the
+    shares of refused trials are held against each other.
+    """
+    treatments: dict[str, list[str]] = {}
+    trials = [pd.concat([run.current_trials() for run in side]) for side in (a, b)]
+    for item in a[0].record.treatments:
+        of_both = [side[side["treatment"] == item.name] for side in trials]
+        refused = [int((~side["state"].isin(USED_STATES)).sum()) for side in of_both]
+        if refused[0] * len(of_both[1]) != refused[1] * len(of_both[0]):
+            text = Refused(dict(zip("AB", refused, strict=True)), 0, None).text
+            treatments.setdefault(text, []).append(item.name)
+    for text, names in treatments.items():
+        yield f"{text} ({', '.join(names)}): without them a side may look better than it is"
 
 
 def sources(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:

@@ -219,6 +219,31 @@ def test_what_a_pause_may_have_changed_is_in_the_interval(
     assert row[end] == pytest.approx(factor * plain[end], rel=0.01)
 
 
+def refused(run: Run, monkeypatch: pytest.MonkeyPatch, trials: int) -> None:
+    """Refuse the first trials of a treatment."""
+    table = run.trials()
+    rows = table.index[table["treatment"] == ON_AND_OFF[0].name][:trials]
+    table.loc[rows, "state"] = "invalid"
+    monkeypatch.setattr(run, "_trials", table)
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(("in_a", "in_b"), [(0, 2), (2, 0), (1, 1), (0, 0)])
+def test_a_side_that_has_more_refused_trials_than_the_other_is_told(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch, in_a: int, in_b: int
+) -> None:
+    a, b = sides
+    refused(a[0], monkeypatch, in_a)
+    refused(b[1], monkeypatch, in_b)
+    told = [note for note in compare_runs(a, b).notes if note.startswith("refused: ")]
+    if in_a == in_b:
+        assert told == []
+        return
+    numbers = "none of A, 2 trials of B" if in_b else "2 trials of A, none of B"
+    (note,) = told
+    assert note.startswith(f"refused: {numbers} ({ON_AND_OFF[0].name}): ")
+
+
 def test_failures_that_refuse_every_trial_of_a_side_are_compared(
     sides: Sides, monkeypatch: pytest.MonkeyPatch
 ) -> None:
