@@ -131,6 +131,8 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
             continue
         if threshold.judged(finding) is Gate.FAILED:
             yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
+        elif finding.effect and threshold.of_effect(finding.effect) is Gate.PASSED:
+            yield f"{threshold.text}: not decided, because refused trials' values may cross it"
     yield from failures.caveats(finding, pair.findings)
     if finding.growth:
         yield finding.growth

@@ -11,7 +11,12 @@ import pytest
 from perflab.analysis.answers import answers_to_claims
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
+from perflab.analysis.gates.thresholds import judged, thresholds_of
+from perflab.analysis.results import Gate
 from perflab.recordings import Reason, Run
+from perflab.reports.duel_answer import answer
+from perflab.reports.duel_notes import notes
+from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duels import variant_sentences
 from perflab.reports.findings import readable_findings
 from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
@@ -85,3 +90,19 @@ def test_as_many_refused_trials_on_both_sides_are_not_told(
     run = refusing(tmp_path, new=blocks, old=blocks)
     assert only(run).refused is None
     assert "refused" not in " ".join(variant_sentences(run, evaluate(run))[:2])
+
+
+@pytest.mark.promise
+def test_a_gate_is_not_passed_where_the_values_of_refused_trials_may_cross_its_bound(
+    tmp_path: Path,
+) -> None:
+    run = refusing(tmp_path, new=(2, 5))
+    thresholds = thresholds_of(["mean>1.1", "mean>2"])
+    findings = evaluate(run)
+    (pair,) = pairs_of(findings, thresholds, judged(thresholds, findings))
+    assert [*pair.gate.values()] == [Gate.NOT_DECIDED, Gate.PASSED]
+    assert "gate: not decided mean>1.1" in answer(pair)
+    assert any("mean>1.1: not decided, because refused" in line for line in notes(run, [pair]))
+    # Slow trials of the old side speak for the new one.
+    (other,) = evaluate(refusing(tmp_path / "old", new=(), old=(2, 5)))
+    assert [one.judged(other) for one in thresholds] == [Gate.PASSED, Gate.PASSED]

@@ -2,7 +2,8 @@
 
 A bound is failed if the whole 95% interval of the effect lies beyond it, and passed if no part of
 the interval does; otherwise, and below 3 blocks, it is not decided. A gate that looked at the
-estimate alone would fail half of the changes whose true effect is exactly the bound.
+estimate alone would fail half of the changes whose true effect is exactly the bound. Where one side
+has more refused trials, a bound is passed only if it is with their values, too.
 
 Each bound alone is crossed by chance in up to 2.5% of comparisons. Over all bounds of a gate, for
 all pairs of variants, Holm's method keeps the chance that any is crossed below 5%. A gate asks for
@@ -23,7 +24,7 @@ from perflab.analysis.results import Gate
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
 from perflab.recordings.responses import BY_REQUEST, FAILURES, of_request, split_request
-from perflab.statistics.comparison import USUAL_P
+from perflab.statistics.comparison import USUAL_P, Effect
 from perflab.statistics.families import holm
 from perflab.statistics.mean_intervals import SMALLEST_N
 
@@ -52,9 +53,16 @@ class Threshold:
 
     def judged(self, finding: Finding) -> Gate:
         """Return whether the whole interval of an effect lies beyond the bound."""
-        effect = finding.effect
-        if effect is None:
+        if finding.effect is None:
             return Gate.NOT_JUDGED
+        result = self.of_effect(finding.effect)
+        with_refused = finding.refused.effect if finding.refused else None
+        if result is Gate.PASSED and with_refused is not None:
+            return result if self.of_effect(with_refused) is Gate.PASSED else Gate.NOT_DECIDED
+        return result
+
+    def of_effect(self, effect: Effect) -> Gate:
+        """Return the result of one effect, whatever was refused."""
         if effect.n < SMALLEST_N or math.isnan(effect.low):
             return Gate.NOT_DECIDED
         # The better end of the interval, and the worse one.
