@@ -85,6 +85,47 @@ def test_one_treatment_alone_is_an_effect_and_no_trend() -> None:
     assert old == new < 0, "faster from block to block is a trend, too"
 
 
+def few(*throughputs: float, machine: bool = False) -> tuple[float, ...]:
+    """Return the changes told of a few blocks in which two sides serve so much."""
+    times = 1 / np.array(throughputs)
+    speeds = times if machine else np.ones(len(times))
+    return changes_of(pd.DataFrame({"old": times, "new": 1.1 * times}), pd.Series(speeds))
+
+
+@pytest.mark.parametrize(
+    ("throughputs", "rise"),
+    [
+        ((1033, 606, 632, 522), 1033 / 522),
+        ((638, 465, 420, 380, 296), 638 / 296),
+        ((300, 230, 160), 300 / 160),
+    ],
+)
+@pytest.mark.promise
+def test_a_store_that_fills_is_told_with_few_blocks(
+    throughputs: tuple[float, ...], rise: float
+) -> None:
+    assert few(*throughputs) == pytest.approx([np.log(rise)] * 2)
+    assert few(*throughputs, machine=True) == (), "the machine slows down"
+
+
+@pytest.mark.parametrize(
+    "throughputs",
+    [(500, 700, 720, 690), (1000, 700, 900, 600), (1000, 900, 850), (1000, 500)],
+    ids=["a slow first block", "up and down", "little", "two blocks"],
+)
+def test_few_blocks_that_do_not_all_rise_far_are_no_trend(throughputs: tuple[float, ...]) -> None:
+    assert few(*throughputs) == ()
+
+
+def test_a_few_equal_blocks_are_told_to_rise_in_less_than_one_of_a_hundred_runs() -> None:
+    random = np.random.default_rng(3)
+    told = 0
+    for _ in range(300):
+        times = np.exp(random.normal(0, 0.1, (3, 2)))
+        told += bool(changes_of(pd.DataFrame(times), pd.Series(np.ones(3))))
+    assert told <= 2
+
+
 def test_blocks_without_times_or_probes_do_not_hinder_an_answer(tmp_path) -> None:
     run = run_of(tmp_path, RISING, np.ones(BLOCKS))
     trials = run.trials()

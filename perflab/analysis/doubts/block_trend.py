@@ -9,6 +9,12 @@ in the same direction, and where both hold as well for times in units of the CPU
 machine that becomes slower is no trend of the service. Beside much other work the probe says
 little, and a trend is seldom told.
 ``benchmarks/results/block_trend.txt`` has how often that errs.
+
+No order of three to five blocks is that rare. There a rise is told where the response time of every
+later block is 25% above that of the first or more, in every treatment. Simulated blocks of two
+equal treatments rise so in 0.02% of runs at most if trials differ by 5% or 10%, and if blocks
+differ by 10% as well, in 1.1%, 0.4% and 0.2% (3, 4 and 5 blocks). Of one treatment alone it is up
+to 5%. A fall is not told: a first block is often slow by itself.
 """
 
 from __future__ import annotations
@@ -26,6 +32,7 @@ from perflab.statistics.trend import change_over, trend_p
 TIME, SPEED = "mean_ms", "cpu_probe_before_ms"
 # Six blocks can have such a p, and five cannot.
 MOST_P, LEAST_CHANGE = 0.01, math.log(1.1)
+BLOCKS_FOR_P, FEWEST_BLOCKS, LEAST_OF_FEW = 6, 3, math.log(1.25)
 READING = ("GET", "HEAD", "OPTIONS")
 # Of the trials of a treatment in which response time rises within the load.
 FEWEST_TRIALS, USUALLY = 5, 0.9
@@ -133,7 +140,11 @@ def changes_of(times: pd.DataFrame, speeds: pd.Series[float]) -> tuple[float, ..
 
 def _changes(logs: np.ndarray) -> tuple[float, ...]:
     """Return the changes of the columns, if all change by enough in one direction, in order."""
-    if not logs.size or trend_p(logs.mean(axis=1)) > MOST_P:
+    if len(logs) < BLOCKS_FOR_P:
+        rises = logs[1:] - logs[:1]
+        is_told = len(logs) >= FEWEST_BLOCKS and bool((rises >= LEAST_OF_FEW).all())
+        return tuple(map(float, rises[-1])) if is_told else ()
+    if trend_p(logs.mean(axis=1)) > MOST_P:
         return ()
     changes = tuple(change_over(column) for column in logs.T)
     is_one_way = min(changes) >= LEAST_CHANGE or max(changes) <= -LEAST_CHANGE
