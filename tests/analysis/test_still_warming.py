@@ -39,15 +39,21 @@ def duel(falls_by: float, blocks: int = 8, *remarks: Remark) -> Any:
     return SimpleNamespace(requests=lambda: table, record=record)
 
 
-def test_a_side_that_certainly_becomes_faster_within_its_trials_is_named_with_its_share() -> None:
+@pytest.mark.parametrize("blocks", [8, 5, 3])
+def test_a_side_that_certainly_becomes_faster_within_its_trials_is_named_with_its_share(
+    blocks: int,
+) -> None:
     # From the middle of the first third to that of the last it falls from 1 - 0.06 to 1 - 0.3.
-    (sentence,) = still_warming(duel(0.36))
+    (sentence,) = still_warming(duel(0.36, blocks))
     assert sentence.startswith("new is still warming up: 2")
     assert sentence.endswith("% faster at the end of its trials than at the beginning")
 
 
-@pytest.mark.parametrize(("falls_by", "blocks"), [(0.0, 8), (0.03, 8), (-0.5, 8), (0.36, 5)])
-def test_small_falls_rises_and_few_blocks_are_not_told(falls_by: float, blocks: int) -> None:
+@pytest.mark.parametrize(
+    ("falls_by", "blocks"),
+    [(0.0, 8), (0.03, 8), (-0.5, 8), (0.0, 3), (0.1, 5), (-0.5, 5), (0.36, 2)],
+)
+def test_small_falls_rises_and_two_blocks_are_not_told(falls_by: float, blocks: int) -> None:
     assert still_warming(duel(falls_by, blocks)) == []
 
 
