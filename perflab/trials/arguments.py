@@ -21,6 +21,9 @@ from perflab.trials.plan import Order, RunPlan
 # The first line of the cell that papermill injects, and what it adds with --inject-paths.
 PAPERMILL_MARK = "# Parameters"
 PAPERMILLS_OWN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
+# What such a magic stands above is run as it is.
+PYTHON_MAGICS = ("time", "capture")
+OWN_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 # These values leave the choice open, so they contradict no recorded value.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None, "warmup_s": None}
 MISSING = object()
@@ -178,12 +181,18 @@ def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -
     cell may lack what a project's file can hold, unless it has a value that nobody sees there.
     """
     cells = [_statements(cell) for cell in namespace.get("In", ())]
-    listed = [number for number, cell in enumerate(cells) if _is_list_of(defaults, cell)]
     injections = [
         number
         for number, text in enumerate(namespace.get("In", ()))
         if text.partition("\n")[0].strip() == PAPERMILL_MARK
     ]
+    named = [
+        number
+        for number, cell in enumerate(cells)
+        if number not in injections and _is_list_of(defaults, _set_in(cell))
+    ]
+    # Where no cell has the types any more, one that names most parameters is the cell of defaults.
+    listed = [n for n, cell in enumerate(cells) if _is_list_of(defaults, _annotated(cell))] or named
     injected = _assigned(cells[injections[-1]]) if injections else {}
     changed = [
         name
@@ -203,16 +212,42 @@ def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -
 
 
 def _statements(cell: str) -> list[ast.stmt]:
-    """Return the statements of a cell; none where it is no plain Python."""
+    """Return the statements of a cell, or below its magic; none where it is no plain Python."""
     try:
-        return ast.parse(cell).body
+        statements = ast.parse(cell).body
     except (SyntaxError, ValueError):
         return []
+    match statements:
+        case [
+            ast.Expr(
+                ast.Call(
+                    ast.Attribute(attr="run_cell_magic"),
+                    [ast.Constant(magic), _, ast.Constant(str(text))],
+                )
+            )
+        ] if magic in PYTHON_MAGICS:
+            return _statements(text)
+    return statements
 
 
-def _set_in(cell: Sequence[ast.stmt]) -> list[str]:
-    """Return the names that a cell sets, with an annotation or without."""
-    return [*_annotated(cell), *_assigned(cell)]
+def _set_in(cell: Iterable[ast.AST]) -> list[str]:
+    """Return the names that a cell sets, at any depth, with an annotation or without.
+
+    Names within functions and classes are their own.
+    """
+    names: list[str] = []
+    for node in cell:
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            inner = [name for target in targets for name in ast.walk(target)]
+            names += [
+                name.id
+                for name in inner
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+            ]
+        if not isinstance(node, OWN_SCOPES):
+            names += _set_in(ast.iter_child_nodes(node))
+    return [name for name in dict.fromkeys(names) if name not in PAPERMILLS_OWN]
 
 
 def _annotated(cell: Iterable[ast.stmt]) -> list[str]:
@@ -223,9 +258,9 @@ def _annotated(cell: Iterable[ast.stmt]) -> list[str]:
     ]
 
 
-def _is_list_of(parameters: Mapping[str, Any], cell: Iterable[ast.stmt]) -> bool:
-    """Return whether a cell annotates more than half of the parameters."""
-    return len(set(_annotated(cell)) & {*parameters}) > len(parameters) / 2
+def _is_list_of(parameters: Mapping[str, Any], names: Iterable[str]) -> bool:
+    """Return whether names have more than half of the parameters."""
+    return len({*names} & {*parameters}) > len(parameters) / 2
 
 
 def _refuse_other_names(

@@ -88,6 +88,49 @@ def test_a_typo_in_the_cell_of_defaults_is_refused_and_its_mended_cell_is_not() 
     assert run_cells(NAME, typo, "parameters = 1", mended).blocks == 3
 
 
+PLAIN = DEFAULTS.replace(": object =", " =")
+TYPO = ("blocks: object = 8", "bloks: object = 3")
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("magic", ["time", "capture"])
+def test_a_typo_below_a_magic_of_the_cell_of_defaults_is_refused(magic: str) -> None:
+    typo = DEFAULTS.replace(*TYPO, 1)
+    namespace: dict[str, object] = {}
+    exec(typo, namespace)
+    # So the history holds a cell that begins with %%time.
+    history = ["", f"get_ipython().run_cell_magic({magic!r}, '', {typo!r})\n"]
+    with pytest.raises(ParameterError, match=r"'bloks' is no parameter \(did you mean 'blocks'"):
+        api.notebook_parameters(NAME, {**namespace, "In": history})
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    "cell",
+    [
+        PLAIN.replace("blocks = 8", "bloks = 3", 1),
+        DEFAULTS.replace("blocks: object = 8", "blocks, bloks = 8, 3", 1),
+        f"{DEFAULTS}\nif True:\n    bloks = 3\n",
+        f"{PLAIN}\nblocks, (bloks, *_) = 8, (3,)\n",
+    ],
+    ids=["no types", "a pair", "in a branch", "no types, and a nested pair"],
+)
+def test_a_typo_is_refused_however_the_cell_of_defaults_sets_it(cell: str) -> None:
+    with pytest.raises(ParameterError, match="'bloks' is no parameter"):
+        run_cells(NAME, cell)
+
+
+def test_other_cells_may_set_any_name() -> None:
+    assert run_cells(NAME, PLAIN).blocks == 8
+    others = "bloks = 3\nlabels, xlim = 'a', 3", "def plot():\n    size = 3\nplot()"
+    assert run_cells(NAME, DEFAULTS, *others).blocks == 8
+    assert run_cells(NAME, f"{DEFAULTS}\n{others[1]}\n").blocks == 8
+    # Papermill may inject most of the parameters.
+    injected = "# Parameters\n" + "\n".join(PLAIN.splitlines()[:-2])
+    assert run_cells(NAME, DEFAULTS, injected).blocks == 8
+    assert run_cells(NAME, injected).blocks == 8
+
+
 PROJECT = """
 fail_on = ["p99>1.1"]
 [service]
