@@ -34,6 +34,11 @@ _UNUSED = {
     "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
 }
+# What a script says of each request, with the values that are not given.
+_OF_A_REQUEST: dict[str, Any] = {
+    "method": "", "body": "", "expect_status": 200, "expect_body": "", "expect_bytes": -1,
+    "redirects": 0,
+}  # fmt: skip
 _NEEDED = {
     "script": ("users",),
     "think_time_s": ("users",),
@@ -277,6 +282,12 @@ class LoadOptions(LoadParameters):
             f"{flag_of(name)} needs {' or '.join(map(flag_of, others))}"
             for name, others in _NEEDED.items()
             if getattr(self, name) and not any(getattr(self, other) for other in others)
+        ]
+        problems += [
+            f"{flag_of(name)} does not go with --script, where each request says it: "
+            "self.request('PUT', '/path', body=..., expect_status=201)"
+            for name, default in _OF_A_REQUEST.items()
+            if self.script and getattr(self, name) != default
         ]
         return problems + [
             f"--objective {bound.text}: only streams have that time; give --stream sse or ndjson"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
 from perflab.load.checks.selfcheck import check
+from perflab.load.options import LoadOptions
 from perflab.load.records.message_record import (
     DIRECTIONS,
     MOST_KINDS,
@@ -265,6 +266,22 @@ def test_what_a_script_prints_when_it_is_read_goes_to_standard_error(
 
 
 @pytest.mark.alone
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    "given",
+    [{"method": "PUT"}, {"body": "x"}, {"expect_status": "201"}, {"expect_body": "y"},
+     {"expect_bytes": 3}, {"redirects": 2}],
+)  # fmt: skip
+def test_what_a_script_says_of_each_request_is_refused_beside_it(
+    script: str, given: dict[str, object]
+) -> None:
+    options = {"url": "http://127.0.0.1:1/", "script": f"{script}:Shopper", "users": 2}
+    flag = "--" + next(iter(given)).replace("_", "-")
+    with pytest.raises(ParameterError, match=rf"{flag} does not go with --script, where each"):
+        LoadOptions.of({**options, **given}).workload()
+    assert LoadOptions.of(options).workload().arrivals.kind == "scripted"
+
+
 def test_actions_that_users_did_not_begin_are_counted_as_unsent(server: int, script: str) -> None:
     # The last four of ten users join after the end; an action takes 0.05 to 0.15 s.
     result, work = load(
