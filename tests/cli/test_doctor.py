@@ -123,6 +123,7 @@ SOUND = {
 # What is wrong in the project's file, and what is told of it.
 BROKEN: dict[str, tuple[dict[str, str], str, str]] = {
     "program": ({"command": "no-such --x {port}"}, "there is no program 'no-such'", "line 3"),
+    "shell": ({"command": "make it && env serve {port}"}, "no shell reads it, and '&&'", "line 3"),
     "file": ({"prepare": ""}, "no variant has a file .venv/bin/serve: let prepare", "line 3"),
     "prepare": ({"prepare": "A=1 no-such sync"}, "prepare: there is no program", "line 4"),
     "port": ({"command": "sleep --bind 0.0.0.0:8000"}, "it has port 8000", "line 3"),

@@ -35,6 +35,9 @@ PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 KNOWN = ("port", "host")
 # A revision may hold an @ itself, before a brace: HEAD@{1}.
 REVISION = re.compile(r"(.+)@(?!\{)(.+)")
+# What a shell takes as it is, and what it would act on elsewhere.
+QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.S)
+OF_A_SHELL = re.compile(r"(?:^|(?<=\s))(?:&&|\|\|?|\d?(?:>>?|<))(?=\s|$)|;(?=\s|$)")
 DIGEST = re.compile(f"@[0-9a-f]{{{DIGITS}}}$")
 
 
@@ -157,11 +160,15 @@ def words_of(command: str, told: Iterable[str] = ()) -> list[str]:
     """Return the words of a command, split as by a shell; the command runs without one.
 
     ``told`` are the placeholders of what the service needs. ValueError where a quote is open, there
-    is no word, or a placeholder has no value.
+    is no word, a shell would have to read it, or a placeholder has no value.
     """
     words = shlex.split(command)
     if not words:
         raise ValueError("the command is empty")
+    if operator := OF_A_SHELL.search(QUOTED.sub("_", command)):
+        raise ValueError(
+            f"no shell reads it, and '{operator[0]}' would be an argument: write sh -c '...'"
+        )
     if problem := without_value(command, told):
         raise ValueError(problem)
     return words

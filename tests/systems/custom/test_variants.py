@@ -111,6 +111,27 @@ def test_what_cannot_be_compared_is_refused(
     assert words in problems(folder=str(repository), **values)
 
 
+SETUPS_FOR_A_SHELL = {
+    "serve -migrate && serve -admin": "&&", "serve -migrate; serve -admin": ";",
+    "sh -c 'serve -migrate' || true": "||", "serve -migrate 2> log": "2>", "serve | tee log": "|",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setup", SETUPS_FOR_A_SHELL)
+def test_what_only_a_shell_would_read_is_refused(setup: str) -> None:
+    message = problems(needs=["db=postgres"], setup=setup)
+    assert f"setup: no shell reads it, and '{SETUPS_FOR_A_SHELL[setup]}' would be an" in message
+    assert "write sh -c '...'" in message
+
+
+@pytest.mark.parametrize(
+    "setup",
+    ["sh -c 'cat x && env | sort; true'", 'cat "a | b > c; d"', r"cat \; a;b", "cat '&&' --x='>'"],
+)
+def test_what_stands_in_quotes_is_an_argument(setup: str) -> None:
+    assert checked(needs=["db=postgres"], setup=setup).setup == setup
+
+
 def test_a_variant_is_described_once_and_found_by_its_name(repository: Path) -> None:
     values = {"variants": ["o=git:.@v1", "N=git:.@HEAD"], "folder": str(repository)}
     custom_service = systems.experiment("custom_service")
