@@ -29,20 +29,17 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
 
 
-def answers(
-    port: int, path: str, timeout_s: float = ANSWERS_WITHIN_S, any_status: bool = False
-) -> bool:
-    """Tell whether a GET is answered with 200, or with ``any_status`` below 500.
+def status_of(port: int, path: str, timeout_s: float = ANSWERS_WITHIN_S) -> int | None:
+    """Return the status that a GET is answered with; None where nobody answers in time.
 
     Raises MachineShort where it cannot be asked.
     """
     try:
-        status, _ = exchange(port, "GET", path, None, timeout_s)
+        return exchange(port, "GET", path, None, timeout_s)[0]
     except MachineShort:
         raise
     except StackError:
-        return False
-    return status < 500 if any_status else status == 200
+        return None
 
 
 def keeps_connections(port: int) -> bool:

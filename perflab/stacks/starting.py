@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from perflab.credentials import filled_in
 from perflab.errors import MachineShort, ServiceFailed, StackError
-from perflab.stacks.asking import answers, keeps_connections
+from perflab.stacks.asking import keeps_connections, status_of
 from perflab.stacks.backend import Instance, Interrupted, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
@@ -49,29 +49,34 @@ def wait_healthy(
     waiting = {name: instances[name] for name in names}
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=len(waiting))
-    checks = {name: pool.submit(is_healthy, item) for name, item in waiting.items()}
+    checks = {name: pool.submit(ask_health, item) for name, item in waiting.items()}
     try:
         while checks:
             refuse_dead(instances, waiting)
             go_on(interrupted, "while services started")
             for name in [name for name, answer in checks.items() if answer.done()]:
                 check = checks.pop(name)
-                if isinstance(check.exception(), MachineShort) or not check.result():
-                    _refuse_late(name, waiting[name], began, check.exception())
-                    checks[name] = pool.submit(is_healthy, waiting[name])
+                error = check.exception()
+                shortage = error if isinstance(error, MachineShort) else None
+                is_healthy, answer = (False, "") if shortage else check.result()
+                if not is_healthy:
+                    _refuse_late(name, waiting[name], began, shortage, answer)
+                    checks[name] = pool.submit(ask_health, waiting[name])
             time.sleep(LOOK_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _refuse_late(
-    name: str, instance: Instance, began: float, shortage: BaseException | None
+    name: str, instance: Instance, began: float, shortage: MachineShort | None, answer: str
 ) -> None:
     timeout_s = instance.launch.spec.health.timeout_s
     if time.monotonic() > began + timeout_s:
         if shortage:
             raise shortage
-        text = with_hints(f"was not healthy within {timeout_s:g} s", instance)
+        text = f"was not healthy within {timeout_s:g} s"
+        # Who answers is no stranger to the port, and its status says more than any hint.
+        text = f"{text}: {answer}" if answer else with_hints(text, instance)
         raise ServiceFailed(name, text, instance.log())
 
 
@@ -91,16 +96,29 @@ def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ())
             raise ServiceFailed(name, reason, instance.log())
 
 
-def is_healthy(instance: Instance) -> bool:
-    """Ask a service once whether it can be used."""
+def ask_health(instance: Instance) -> tuple[bool, str]:
+    """Ask a service once whether it can be used; return with it what another answer was."""
     health = instance.launch.spec.health
     if health.http:
-        path = filled_in(health.http)
-        return answers(instance.launch.control_port, path, any_status=health.any_status)
+        status = status_of(instance.launch.control_port, filled_in(health.http))
+        if status is None:
+            return False, ""
+        is_healthy = status < 500 if health.any_status else status == 200
+        return is_healthy, "" if is_healthy else _other_status(instance, status)
     if not health.command:
-        return keeps_connections(instance.launch.port)
+        return keeps_connections(instance.launch.port), ""
     try:
         instance.run(health.command, timeout_s=5.0)
     except StackError:
-        return False
-    return True
+        return False, ""
+    return True, ""
+
+
+def _other_status(instance: Instance, status: int) -> str:
+    """Return that a health check has another answer; of a user's service, what to change."""
+    spec = instance.launch.spec
+    text = f"GET {spec.health.http} is answered with {status}"
+    # A service that is not ready yet answers its own health path with 503.
+    if spec.of_user and spec.health.any_status:
+        return f"{text}: give the path that answers 200 when it is ready (--health PATH)"
+    return f"{text}: mend health (--health PATH)" if spec.of_user and status < 500 else text

@@ -24,7 +24,7 @@ from perflab.host.shortages import class_of, told
 from perflab.load.clients.connection import kind_of
 from perflab.load.clients.outcome import ERRORS
 from perflab.paths import project_root
-from perflab.stacks.asking import answers
+from perflab.stacks.asking import status_of
 from perflab.stacks.backend import hold_port
 from perflab.stacks.starting import wait_healthy
 
@@ -53,7 +53,7 @@ def wait_for_a_service() -> None:
 
 
 ASKED: dict[str, Callable[[], object]] = {
-    "answers": lambda: answers(1, "/"), "port": hold_port, "service": wait_for_a_service,
+    "answers": lambda: status_of(1, "/"), "port": hold_port, "service": wait_for_a_service,
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_a_machine_without_files_is_at_fault_and_no_service(name: str) -> None:
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, cwd=project_root(), capture_output=True, text=True, check=False)
     assert "machine is at fault" in done.stdout, done.stderr
-    assert not answers(1, "/"), "nobody listens there, and that is no fault of the machine"
+    assert status_of(1, "/") is None, "nobody listens there, and that is no fault of the machine"
 
 
 @pytest.mark.parametrize(

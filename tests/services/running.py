@@ -20,7 +20,7 @@ import psycopg2
 from perflab.errors import StackError
 from perflab.paths import open_dir, services_dir
 from perflab.stacks import environments
-from perflab.stacks.asking import answers
+from perflab.stacks.asking import status_of
 from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
 from perflab.stacks.process_backend import ProcessBackend
@@ -73,7 +73,7 @@ class Service:
     def is_healthy(self) -> bool:
         health = self.launch.spec.health
         if not health.command:
-            return answers(self.control_port, health.http)
+            return status_of(self.control_port, health.http) == 200
         try:
             self.instance.run(health.command)
         except StackError:

@@ -24,7 +24,7 @@ from registering import (
 )
 from running import Service, call, quiet_port, wait_until
 
-from perflab.stacks.asking import answers
+from perflab.stacks.asking import status_of
 
 pytestmark = pytest.mark.slow
 # Once a model's first bytes have passed, nothing more does.
@@ -82,7 +82,9 @@ def test_only_a_blocking_call_in_async_def_holds_up_the_event_loop(
         with asking(registry.port):
             # Nothing else can be asked of it meanwhile, so the tap tells.
             wait_until(lambda: tap.open > 0, timeout_s=20)
-            is_heard = answers(registry.port, "/health", 3 if handler == "blocking" else 15)
+            is_heard = (
+                status_of(registry.port, "/health", 3 if handler == "blocking" else 15) == 200
+            )
             tap.pass_all()
         assert is_heard == (handler != "blocking")
 

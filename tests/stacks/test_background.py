@@ -18,7 +18,7 @@ from perflab.host.meters import ProcessTable
 from perflab.host.placing import placement
 from perflab.paths import services_dir
 from perflab.stacks import cleanup, process_instance, residents, service_processes
-from perflab.stacks.asking import answers
+from perflab.stacks.asking import status_of
 from perflab.stacks.listening import owners
 from perflab.stacks.process_backend import choose
 from perflab.stacks.process_instance import ProcessInstance
@@ -92,7 +92,7 @@ def test_a_server_in_the_background_is_measured_listed_and_ended(command: str) -
         assert pid is not None
         assert pid in server.meter().members(table)
         before = server.meter().read(table)
-        assert all(answers(port, "/") for _ in range(20))
+        assert all(status_of(port, "/") == 200 for _ in range(20))
         after = server.meter().read(ProcessTable())
         assert before
         assert after
@@ -149,7 +149,7 @@ def test_a_server_that_another_program_keeps_has_no_cpu_and_no_memory(keeper: Pa
     ]
     duel.residents.stop()
     ports = [instance.launch.port for instance in instances]
-    assert all(answers(port, "/") for port in ports), "it is not the lab's to end"
+    assert all(status_of(port, "/") == 200 for port in ports), "it is not the lab's to end"
     assert {f"{name}: a process that the lab cannot end still listens at its port {port}: end it"
             for name, port in zip("ab", ports, strict=True)} <= set(duel.told)  # fmt: skip
 

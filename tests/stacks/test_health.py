@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from perflab.stacks.backend import HOST, Labels, Launch, hold_port
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 from perflab.stacks.process_instance import ProcessInstance
-from perflab.stacks.spec import load_service
+from perflab.stacks.spec import Health, load_service
 from perflab.stacks.starting import start_all, wait_healthy
+from tests.support.answering import answering
 
 NOBODYS = 1  # a port on which nothing listens
 
@@ -81,6 +83,25 @@ def test_a_port_is_held_for_one_run_and_its_service_can_listen_on_it(
     with socket.create_server((HOST, port)), pytest.raises(StackError, match="is free"):
         hold_port()
     hold_port().close()
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(404, "GET /healthy is answered with 404: mend health (--health PATH)"),
+     (503, "GET /healthy is answered with 503\n")],
+)  # fmt: skip
+def test_a_health_check_that_is_answered_otherwise_is_told_with_its_status(
+    started: dict[str, ProcessInstance], status: int, told: str
+) -> None:
+    instance = started["service"]
+    health = Health(http="/healthy", timeout_s=0.2)
+    spec = instance.launch.spec.model_copy(update={"of_user": True, "health": health})
+    with answering(lambda *_: (status, "")) as port:
+        launch = replace(instance.launch, spec=spec, port=port, control_port=port)
+        instance.launch = launch
+        with pytest.raises(ServiceFailed) as caught:
+            wait_healthy(["service"], {"service": instance}, lambda: "")
+    assert f"was not healthy within 0.2 s: {told}" in str(caught.value)
 
 
 def failing(program: str, **environment: str) -> ProcessInstance:

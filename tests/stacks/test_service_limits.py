@@ -13,7 +13,7 @@ from perflab.errors import BackendUnavailable
 from perflab.host.meters import GROUPS, folder_of, groups_of
 from perflab.host.placing import placement
 from perflab.stacks import cleanup
-from perflab.stacks.asking import answers
+from perflab.stacks.asking import status_of
 from perflab.stacks.plan import LEAST_CPUS, Node, StackPlan
 from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
@@ -47,7 +47,7 @@ def test_a_limited_service_is_stopped_when_its_time_is_used_up_and_a_free_one_is
             residents.activate(name)
             port, ends = residents.instance(name, "echo").launch.port, time.monotonic() + BUSY_S
             while time.monotonic() < ends:
-                assert answers(port, "/", timeout_s=30)
+                assert status_of(port, "/", timeout_s=30) == 200
         stops = {name: stopped(residents.instance(name, "echo").pid) for name in plans}
     assert stops["limited"] > 0 == stops["free"]
 

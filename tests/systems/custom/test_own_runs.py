@@ -19,7 +19,7 @@ from perflab.paths import project_root, services_dir, state_dir
 from perflab.reports.duels import other_answers
 from perflab.reports.methods import method
 from perflab.stacks import cleanup
-from perflab.stacks.asking import answers
+from perflab.stacks.asking import status_of
 from tests.stacks.asking import wait_until
 from tests.systems.custom.test_variants import git, two_revisions
 
@@ -98,7 +98,7 @@ def test_two_revisions_take_turns_without_the_work_tree_and_leave_nothing_behind
 def test_a_service_that_runs_already_is_measured_and_not_ended() -> None:
     served = subprocess.Popen([sys.executable, EXAMPLE, "--port", "18473"])
     try:
-        wait_until(lambda: answers(18473, "/"))
+        wait_until(lambda: status_of(18473, "/") == 200)
         url = "url:http://127.0.0.1:18473"
         run = api.run(
             "custom_service", {**SMALL, "blocks": 1, "variants": [f"a={url}", f"b={url}"]}
