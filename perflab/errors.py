@@ -86,13 +86,18 @@ class HookFailed(StackError):
     """A service could not be seeded, reset, counted or brought to rest; the text has its answer."""
 
 
+def last_lines(log: str) -> str:
+    """Return the last lines of a service's log, as they stand below what went wrong."""
+    last = "\n".join(f"  | {line}" for line in log.strip().splitlines()) or "  | (no output)"
+    return f"its last log lines:\n{last}"
+
+
 class ServiceFailed(StackError):
     """A service, named as in the stack, died or never became healthy for this ``reason``."""
 
     def __init__(self, service: str, reason: str, log: str = "") -> None:
         self.reason = reason
-        last = "\n".join(f"  | {line}" for line in log.strip().splitlines()) or "  | (no output)"
-        super().__init__(f"service '{service}': {reason}\nits last log lines:\n{last}")
+        super().__init__(f"service '{service}': {reason}\n{last_lines(log)}")
 
 
 class SettingRefused(StackError):

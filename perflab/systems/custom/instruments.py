@@ -23,8 +23,8 @@ from perflab.analysis.doubts.unseen_answers import (
     TABLE,
     answer_rows,
 )
-from perflab.credentials import masked
-from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
+from perflab.credentials import masked, names_in
+from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer, last_lines
 from perflab.host.meters import ProcessTable
 from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Observation, Sensor
@@ -56,6 +56,7 @@ CPU, MEMORY = "service_cpu_us_per_request", "service_memory_bytes"
 LONGEST_EXCERPT = 200
 CONNECTED_WITHIN_S = 5.0
 UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+REFUSED = (401, 403)
 # Of the digest of a body: enough to tell bodies apart.
 DIGITS = 16
 
@@ -68,7 +69,7 @@ class _RightAnswer(Sensor["RightAnswer"]):
         if isinstance(self.scene.workload.arrivals, Scripted):
             # Only a script knows what its users ask for, and they may sign up but once.
             return
-        contents = [self._content(self._sample(each)) for each in self.scene.workload.requests]
+        contents = [self._content(each) for each in self.scene.workload.requests]
         # A request may hold an UUID, which some services repeat in their answer.
         alike = b"".join(UUID.sub(b"", content) for content in contents)
         digest = hashlib.sha256(alike).hexdigest()[:DIGITS]
@@ -86,8 +87,9 @@ class _RightAnswer(Sensor["RightAnswer"]):
         sent = request.with_credentials()
         return filled(sent, numbers, user=0) if self.scene.workload.mix else sent
 
-    def _content(self, template: Request) -> bytes:
+    def _content(self, asked: Request) -> bytes:
         """Send a request, and return what it is answered with if that is what is expected."""
+        template = self._sample(asked)
         address = self.settings.target or self._local_address()
         body = template.bodies[0] or None
         # urllib would send another type than the load does.
@@ -109,7 +111,7 @@ class _RightAnswer(Sensor["RightAnswer"]):
         if not template.expects(status):
             expected = " or ".join(map(str, template.statuses))
             problem = f"the answer to {what} has status {status} instead of {expected}"
-            raise self._wrong(problem, text)
+            raise self._wrong(problem, text, self._refused(asked) if status in REFUSED else "")
         if template.expect_body and (unread or template.expect_body not in text):
             expected = masked(template.expect_body)
             problem = f"the answer to {what} does not contain '{expected}'"
@@ -122,14 +124,35 @@ class _RightAnswer(Sensor["RightAnswer"]):
         running = self.scene.instance(self.settings.variant)
         return f"http://{HOST}:{running.launch.port}"
 
-    def _wrong(self, why: str, text: str) -> WrongAnswer:
+    def _wrong(self, why: str, text: str, way_out: str = "") -> WrongAnswer:
         # A credential that was cut off could not be found later.
         excerpt = " ".join(masked(text).split())[:LONGEST_EXCERPT]
-        return WrongAnswer(
+        way_out = way_out or "mend the variant, or change expect_status or expect_body"
+        problem = (
             f"variant '{self.settings.variant}' gives another answer than expected: {why}"
             + (f" ('{excerpt}')" if excerpt else " (its body is empty)")
-            + "; mend the variant, or change expect_status or expect_body"
+            + f"; {way_out}"
         )
+        if self.settings.target:
+            return WrongAnswer(problem)
+        log = self.scene.instance(self.settings.variant).log()
+        return WrongAnswer(f"{problem}\n{last_lines(log)}")
+
+    def _refused(self, asked: Request) -> str:
+        """Return which credentials were refused, and where they would have to be known."""
+        sent = ", ".join(f"{name}: {text}" for name, text in asked.headers.items()
+                         if names_in(text))  # fmt: skip
+        told = (
+            f"sent was {sent}"
+            if sent
+            else "no header with credentials was sent (-H 'Authorization: env:NAME')"
+        )
+        told = f"it refused the credentials: {told}"
+        if self.settings.target:
+            return told
+        running = self.scene.instance(self.settings.variant)
+        store = "; its store holds only what setup made" * bool(running.launch.spec.needs)
+        return told + store
 
     def _no_answer(self, why: str) -> LoadError | ServiceFailed:
         if self.settings.target:

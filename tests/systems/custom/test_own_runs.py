@@ -123,7 +123,7 @@ def test_a_variant_with_another_answer_ends_the_run_at_once() -> None:
     ) as caught:
         api.run("custom_service", {**SMALL, "expect_body": "goodbye"})
     assert "the answer to GET / does not contain 'goodbye' ('" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert "expect_body\nits last log lines:\n  | " in str(caught.value)
     run = api.runs()[-1]
     assert (run.record.state, run.record.reason) == ("failed", str(caught.value))
     assert len(run.trials()) == 0, "no trial, and so no start afresh after it"
