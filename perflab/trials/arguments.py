@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,9 @@ OWN_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None, "warmup_s": None}
 MISSING = object()
 # The parameter that names a file with values of others.
-PROJECT = "project"
+PROJECT, HEADERS = "project", "headers"
+# The name of an entry of a list: NAME=VALUE, NAME: VALUE, or NAME alone.
+ENTRY = re.compile(r"[\w.-]+(?=[=:]|$)")
 
 
 def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
@@ -150,21 +153,37 @@ def credentials_of(plan: RunPlan, subject: str) -> dict[str, str]:
     """
     nodes = {node.service for item in plan.treatments for node in item.stack.nodes}
     described = [load_service(name).model_dump_json() for name in sorted(nodes)]
-    names = credentials.names_in("\n".join([plan.model_dump_json(), *described]))
-    values, problems = credentials.look_up(names)
-    if problems:
-        needing = [
-            f"{name} = {value!r}"
-            for name, value in plan.parameters.items()
-            if set(credentials.names_in(json.dumps(value))) - set(values)
-        ]
+    values, problems = dict[str, str](), list[str]()
+    for name in credentials.names_in("\n".join([plan.model_dump_json(), *described])):
+        known, missing = credentials.look_up([name])
+        values |= known
+        needing = _needing(name, plan.parameters)
         by = f"; needed by {', '.join(needing)}" if needing else ""
-        way_out = (
-            "set it, or give the parameter again with the value or with the name of another "
-            "variable (-H 'Authorization: env:NAME')"
-        )
-        raise ParameterError(subject, [f"{problem}{by}: {way_out}" for problem in problems])
+        of_headers = credentials.names_in(json.dumps(plan.parameters.get(HEADERS)))
+        hint = " (-H 'Authorization: env:NAME')" * (name in of_headers)
+        way_out = f"set it, or give its value or another variable instead{hint}"
+        problems += [f"{problem}: {way_out}{by}" for problem in missing]
+    if problems:
+        raise ParameterError(subject, problems)
     return values
+
+
+def _needing(variable: str, parameters: Mapping[str, Any]) -> list[str]:
+    """Return the parameters that hold a variable, without values: ``env TOKENS``, ``path``."""
+    found = []
+    for name, value in parameters.items():
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            if variable not in credentials.names_in(json.dumps(entry)) and entry != variable:
+                continue
+            if isinstance(entry, Mapping):
+                parts = [part for part in entry if variable in
+                         credentials.names_in(json.dumps(entry[part]))]  # fmt: skip
+                of = f"the {name.removesuffix('s')} '{entry.get('name', '')}'"
+                found.append(f"{' and '.join(parts)} of {of}")
+            else:
+                head = ENTRY.match(entry) if entry is not value else None
+                found.append(f"{name} {head[0]}" if head else name)
+    return list(dict.fromkeys(found))
 
 
 def notebook_values(defaults: Mapping[str, Any], namespace: Mapping[str, Any]) -> dict[str, Any]:

@@ -337,3 +337,35 @@ def test_what_a_projects_notebook_began_with_does_not_keep_it_from_showing_a_run
     edited = defaults_cell("custom_service", **OF_THE_NOTEBOOK, from_run=run_id, users=31)
     with pytest.raises(ParameterError, match="users = 31 is given"):
         run_cells("custom_service", edited)
+
+
+def unset(**values: object) -> list[str]:
+    """Return what is said of variables of a duel that are not set."""
+    chosen = experiment("custom_service")
+    with pytest.raises(ParameterError) as caught:
+        order_of(chosen, asked_for(chosen, values))
+    return list(caught.value.problems)
+
+
+def test_what_needs_a_variable_that_is_not_set_is_named_without_its_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("CLIENT_UNSET", "ADMIN_UNSET"):
+        monkeypatch.delenv(name, raising=False)
+    client, admin = unset(
+        env=["TOKENS=x:{env:CLIENT_UNSET}", "PLAIN=a value", "ADMIN_UNSET"],
+        requests=[
+            {"name": "client", "path": "/long", "headers": {"X-Key": "{env:CLIENT_UNSET}"}},
+            {"name": "other", "path": "/other", "body": "{env:ADMIN_UNSET}"},
+        ],
+    )
+    assert client == (
+        "the environment variable CLIENT_UNSET is not set: set it, or give its value or another "
+        "variable instead; needed by env TOKENS, headers of the request 'client'"
+    )
+    assert admin == (
+        "the environment variable ADMIN_UNSET is not set: set it, or give its value or another "
+        "variable instead; needed by env ADMIN_UNSET, body of the request 'other'"
+    )
+    (header,) = unset(headers=["Authorization: Bearer {env:CLIENT_UNSET}"])
+    assert header.endswith("(-H 'Authorization: env:NAME'); needed by headers Authorization")

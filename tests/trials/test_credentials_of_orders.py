@@ -78,7 +78,7 @@ def test_a_variable_that_is_not_set_stops_a_duel_before_it_begins(chosen) -> Non
     with pytest.raises(ParameterError) as caught:
         order_of(chosen, asked_for(chosen, given))
     assert "ABSENT_HERE is not set" in str(caught.value)
-    assert "Authorization: {env:ABSENT_HERE}" in str(caught.value)
+    assert "needed by headers Authorization" in str(caught.value)
     assert WORD not in str(caught.value)
 
 
