@@ -15,7 +15,7 @@ from perflab.credentials import filled_in
 from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
 from perflab.host.foreign_stores import hidden_stores
 from perflab.host.own_folders import own_folder
-from perflab.host.processes import bound_to
+from perflab.host.processes import bound_to, how_it_ended
 from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import compiler, environments, stack_folders
@@ -33,7 +33,7 @@ from perflab.stacks.builds import content_hash, made
 from perflab.stacks.docker import engine
 from perflab.stacks.environments import Environment
 from perflab.stacks.process_instance import ProcessInstance
-from perflab.stacks.spec import Binaries, ServiceSpec, render
+from perflab.stacks.spec import PREPARE, Binaries, ServiceSpec, render
 
 SECRET_FILE = "secret"
 # POSIX: ulimit sets both limits, soft and hard, so that the service cannot raise its own.
@@ -82,7 +82,12 @@ class ProcessBackend:
             variables = {"PYTHONPATH": "", **hidden, **venv.variables(), **own}
             done = work.run(command, f"while {spec.name} was prepared", variables, spec.folder)
             if done.returncode:
-                raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)
+                line = spec.process.variables.get(PREPARE)
+                # The summary of a variant begins with its name, without any digest.
+                name = spec.name if line is None else spec.summary.partition("=")[0]
+                what = f"prepare ({line})" if line else "its preparation"
+                reason = f"{what} {how_it_ended(done.returncode)}"
+                raise ServiceFailed(name, reason, done.stdout + done.stderr)
 
         if spec.process.prepare:
             made(self._artifacts(spec), make)

@@ -22,6 +22,10 @@ Scope = Literal["start", "reload"]
 Value = str | int | float
 # The beginning of the name of a service that the parameters of a run describe.
 VARIANT = "variant-"
+# The variable that holds the shell's line which prepares such a service, and the words before its
+# command: the shell becomes the command, so that signals reach it.
+PREPARE = "PERFLAB_PREPARE"
+BEGIN_IN = ("sh", "-c", 'cd -- "$0" && exec "$@"')
 _PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
 
 

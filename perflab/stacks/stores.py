@@ -8,6 +8,7 @@ time.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +19,7 @@ from perflab.stacks.backend import Instance, Interrupted, Launch, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 from perflab.stacks.resets import named
-from perflab.stacks.spec import load_service, render, service_names
+from perflab.stacks.spec import BEGIN_IN, load_service, render, service_names
 from perflab.stacks.starting import CAUSE_SEEN_WITHIN_S, refuse_dead
 
 PREFIX = "store_"
@@ -65,7 +66,10 @@ def run_setup(
     """
     described = setup.launch.spec.setup
     assert described is not None
-    what = f"its setup ({' '.join(described.command)})"
+    words = described.command
+    is_in_a_folder = words[: len(BEGIN_IN)] == BEGIN_IN
+    own = shlex.join(words[len(BEGIN_IN) + 1 :] if is_in_a_folder else words)
+    what = f"its setup ({own})"
     deadline = time.monotonic() + described.timeout_s
     while (status := setup.exit_status()) is None:
         refuse_dead(stores)

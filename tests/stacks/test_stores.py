@@ -12,6 +12,8 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import psycopg2
@@ -28,8 +30,8 @@ from perflab.stacks.plan import settle
 from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
 from perflab.stacks.service_processes import is_alive
-from perflab.stacks.spec import load_service, render
-from perflab.stacks.stores import store_node
+from perflab.stacks.spec import BEGIN_IN, Setup, load_service, render
+from perflab.stacks.stores import run_setup, store_node
 from tests.stacks.asking import children_running, wait_until
 from tests.support.children import child
 from tests.support.stored import describe, stack
@@ -257,6 +259,18 @@ def test_a_setup_that_fails_is_told_with_its_last_lines_and_without_the_password
         assert "shop.py fail) ended with exit status 3" in text
         assert "| no such table at postgresql://perflab:{env:STORE_PASSWORD" in text
         assert residents._secret not in text
+
+
+def test_a_setup_that_fails_is_told_as_its_user_wrote_it() -> None:
+    command = (*BEGIN_IN, "{artifacts}/.", "sh", "-c", "bin/shop -migrate; bin/shop {db.url}")
+    spec = SimpleNamespace(setup=Setup(command=command), of_user=False)
+    failed: Any = SimpleNamespace(
+        launch=SimpleNamespace(spec=spec, port=1), exit_status=lambda: 3, exit_reason=lambda: "it",
+        log=lambda: "",
+    )  # fmt: skip
+    with pytest.raises(ServiceFailed) as caught:
+        run_setup("new", failed, {}, lambda: "")
+    assert "its setup (sh -c 'bin/shop -migrate; bin/shop {db.url}') ended" in str(caught.value)
 
 
 def test_a_setup_that_takes_too_long_is_ended(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from perflab import systems
-from perflab.errors import ParameterError
+from perflab.errors import ParameterError, ServiceFailed
+from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import load_service
 from perflab.systems.custom.parameters import OwnServiceParameters
 
@@ -174,6 +175,20 @@ def test_a_folder_of_variants_that_is_a_link_is_refused(repository: Path, tmp_pa
     place.symlink_to(theirs)
     with pytest.raises(Exception, match="is a link"):
         load_service(service)
+
+
+def test_a_preparation_that_fails_is_told_with_its_variant_and_its_line(repository: Path) -> None:
+    parameters = checked(
+        variants=["old=git:.@v1", "New=git:.@HEAD"], folder=str(repository), command=COMMAND,
+        prepare="echo the reason && exit 3",
+    )  # fmt: skip
+    node = systems.experiment("custom_service").treatments(parameters)[1].stack.nodes[0]
+    with pytest.raises(ServiceFailed) as caught:
+        ProcessBackend().prepare(load_service(node.service))
+    assert str(caught.value) == (
+        "service 'New': prepare (echo the reason && exit 3) ended with exit status 3\n"
+        "its last log lines:\n  | the reason"
+    )
 
 
 def refused(repository: Path, revision: str) -> str:

@@ -19,7 +19,7 @@ from perflab.recordings import Contrast, Remark
 from perflab.recordings.responses import FAILURES, SHARED_STORE, named, split_request
 from perflab.stacks.builds import made
 from perflab.stacks.plan import Node, StackPlan
-from perflab.stacks.spec import VARIANT
+from perflab.stacks.spec import BEGIN_IN, PREPARE, VARIANT
 from perflab.stacks.stores import store_node
 from perflab.systems.custom.instruments import ByRequest, RightAnswer, ServiceCost
 from perflab.systems.custom.needs import image_of
@@ -40,9 +40,7 @@ COMPARED = (
 )  # fmt: skip
 OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
-# The shell becomes the command, so that signals reach it.
-BEGIN_IN = ("sh", "-c", 'cd -- "$0" && exec "$@"')
-PREPARE = 'cd "$1"/{folder}\neval "$PERFLAB_PREPARE"\n'
+PREPARED_IN = f'cd "$1"/{{folder}}\neval "${PREPARE}"\n'
 SCRIPT = "prepare.sh"
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
@@ -157,10 +155,10 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
             below = _below_top(variant)
             begin = [*BEGIN_IN, f"{{artifacts}}/{below}"]
             description["command"] = [*begin, *words]
-            script = _filled(variant) + PREPARE.format(folder=shlex.quote(str(below)))
+            script = _filled(variant) + PREPARED_IN.format(folder=shlex.quote(str(below)))
             # What a store tells is not known before it runs.
             known = {name: text for name, text in passed.items() if not PLACEHOLDER.search(text)}
-            of_prepare = {**known, "PERFLAB_PREPARE": parameters.prepare}
+            of_prepare = {**known, PREPARE: parameters.prepare}
             made_from = json.dumps([script, of_prepare])
             description["process"] = {
                 "prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"],
