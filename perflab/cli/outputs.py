@@ -8,7 +8,7 @@ import io
 import os
 import sys
 import textwrap
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,8 +145,9 @@ def print_note(text: str) -> None:
 def print_table(table: Table) -> None:
     """Print a table without cutting it, however narrow the console.
 
-    Cells wrap. Where columns would be too narrow to read, each row becomes lines of name and value.
-    A file or pipe gets no lines around cells and no blanks at the ends of lines.
+    Cells wrap between words, so that identifiers and paths stay whole. Where columns would be too
+    narrow to read, each row becomes lines of name and value; only there a word may overflow. A
+    file or pipe gets no lines around cells and no blanks at the ends of lines.
     """
     console = make_console()
     fitting = table if _readable_width(table.columns) <= console.width else _as_lines(table)
@@ -155,8 +156,10 @@ def print_table(table: Table) -> None:
     # Without a box, rich draws no leading.
     fitting.padding = (0, GAP if fitting.box is None else GAP - 1, fitting.leading, 0)
     fitting.leading = 0
-    for column in fitting.columns:
-        column.overflow = "fold"
+    widths = _widths(fitting.columns, console.width)
+    for column, width in zip(fitting.columns, widths, strict=True):
+        column.width = width
+    console.width = max(console.width, sum(widths) + GAP * (len(widths) - 1))
     if console.is_terminal:
         console.print(fitting)
         return
@@ -190,13 +193,29 @@ def print_parts(rows: pd.DataFrame) -> None:
         print_table(frame_table(rows[names], right=others))
 
 
-def _readable_width(columns: Iterable[Column]) -> int:
-    widths = [max(map(_length, [column.header, *column.cells]), default=0) for column in columns]
-    allowed = [
-        width if column.no_wrap else min(width, READABLE)
-        for width, column in zip(widths, columns, strict=True)
-    ]
+def _readable_width(columns: Sequence[Column]) -> int:
+    allowed = [max(least, min(most, READABLE)) for least, most in map(_least_and_most, columns)]
     return sum(allowed) + GAP * (len(allowed) - 1)
+
+
+def _widths(columns: Sequence[Column], room: int) -> list[int]:
+    """Return the widths of columns: of their longest words at least, and what is left in turn."""
+    ends = [*map(_least_and_most, columns)]
+    widths = [least for least, _ in ends]
+    for _ in range(room - GAP * (len(ends) - 1) - sum(widths)):
+        growing = [place for place, (_, most) in enumerate(ends) if widths[place] < most]
+        if not growing:
+            break
+        widths[min(growing, key=widths.__getitem__)] += 1
+    return widths
+
+
+def _least_and_most(column: Column) -> tuple[int, int]:
+    """Return the length of a column's longest word (all of it where it may not wrap), and line."""
+    cells = [column.header, *column.cells]
+    most = max(map(_length, cells), default=0)
+    words = (cell_len(word) for cell in cells for word in str(cell).split())
+    return most if column.no_wrap else max(words, default=0), most
 
 
 def _length(cell: object) -> int:

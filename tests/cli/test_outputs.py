@@ -115,6 +115,24 @@ def test_a_terminal_of_80_columns_shows_every_letter(monkeypatch: pytest.MonkeyP
     assert max(map(len, lines)) <= 80
 
 
+NAMES = ("receivers_per_message_per_user", ".venv/bin/python", "effect.png")
+
+
+@pytest.mark.parametrize("width", [20, 60, 80])
+def test_no_identifier_is_broken_over_lines(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    identified = Table("claim", "of", "where", "file")
+    identified.add_row(" ".join([WORDS] * 3), *NAMES)
+    print_table(identified)
+    lines = capsys.readouterr().out.splitlines()
+    for name in NAMES:
+        assert any(name in line for line in lines), name
+    # The lines of name and value of a narrow console are as wide as they must be, and no wider.
+    assert max(map(len, lines)) <= max(width, len(f"claim  {NAMES[0]}"))
+
+
 @pytest.mark.parametrize(("width", "parts"), [(80, 1), (50, 2), (36, 3)])
 def test_a_wide_table_is_printed_in_parts_that_begin_with_its_first_column(
     width: int, parts: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
