@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -34,15 +35,23 @@ NODE = {
     "pnpm-lock.yaml": "pnpm install --frozen-lockfile",
     "package.json": "npm install",
 }
+GO_PROGRAM = "bin/service"
+GO_BUILD = f"go build -o {GO_PROGRAM}"
+# A program without its folder, and no word of a shell.
+PROGRAM = re.compile(r"(?!(?:cd|export|set|source|test)$)\w[\w.-]*")
 # Programs that come with a Python project's packages.
 OF_PYTHON = re.compile(r"python3?|gunicorn|uvicorn|hypercorn|daphne|flask|fastapi|waitress-serve")
 APP = re.compile(r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:\w+\.)?(?:FastAPI|Starlette|Flask)\(", re.M)
 PORT = re.compile(r"\$\{PORT(?::-?\d+)?\}|\$PORT\b")
 OF_A_SHELL = re.compile(r"[$&|;<>`*(]")
 HEALTH = re.compile(r"[\"'](?:GET )?/?((?:api/|_)?(?:healthz?|livez|readyz|ping))/?[\"']")
-# Roles, the store of each, and packages that speak to it (the last part of a Go module's name).
+# Roles, the store of each, and packages that speak to it (the last part of a Go module's name), or
+# extras of packages that bring one.
 STORES = {
-    "db": ("postgres", r"psycopg|psycopg2|psycopg2-binary|asyncpg|pg8000|pg|postgres|pgx|pq"),
+    "db": (
+        "postgres",
+        r"psycopg|psycopg2|psycopg2-binary|asyncpg|pg8000|pg|postgres(?:ql)?|pgx|pq",
+    ),
     "cache": ("redis", r"redis|ioredis|valkey|aioredis|go-redis|hiredis"),
 }
 VARIABLE = re.compile(
@@ -68,9 +77,10 @@ def found_in(folder: Path) -> Found:
     found, packages, sources = Found(), _packages(folder), _sources(folder)
     is_python = not PYTHON.keys().isdisjoint(packages.values())
     _start(folder, found, packages if is_python else {}, sources)
+    made = found.service.get("prepare", ("",))[0]
     for role, (kind, names) in STORES.items():
         for package, file in packages.items():
-            if re.fullmatch(names, package):
+            if re.fullmatch(names, package.rpartition("[")[2].removesuffix("]")):
                 found.needs.setdefault(role, (kind, f"{file}: {package}"))
     driver = next((each for each in DRIVERS if {each, "sqlalchemy"} <= packages.keys()), "")
     for name, text in sources.items():
@@ -82,10 +92,13 @@ def found_in(folder: Path) -> Found:
                 if driver and value == "{db.url}":
                     address = "{db.user}:{db.password}@{db.host}:{db.port}/{db.name}"
                     value = f"postgresql+{driver}://{address}"
+                elif value == "{db.url}" and packages.get("pq") == "go.mod":
+                    # This driver asks for TLS unless it is told not to.
+                    value += "?sslmode=disable"
                 found.env.setdefault(match[0], (value, f"{name} reads it"))
         if healthy := HEALTH.search(text):
             found.service.setdefault("health", (f"/{healthy[1]}", name))
-    if {"db", "command"} <= {*found.needs, *found.service} and (setup := _setup(folder, is_python)):
+    if {"db", "command"} <= {*found.needs, *found.service} and (setup := _setup(folder, made)):
         found.service["setup"] = setup
     return found
 
@@ -107,16 +120,17 @@ def _start(
         built = " && npm run build" * ("build" in scripts)
         service["prepare"] = (words + built, file)
     elif (folder / "go.mod").is_file() and (place := _go_main(sources)):
-        service["prepare"] = (f"go build -o bin/service {place}", "go.mod")
-        service["command"] = ("bin/service", "go.mod")
+        service["prepare"] = (f"{GO_BUILD} {place}", "go.mod")
+        service["command"] = (GO_PROGRAM, "go.mod")
     start = str(scripts.get("start", ""))
+    made = service.get("prepare", ("",))[0]
     if words := _procfile(folder).get("web", ""):
-        service["command"] = (_as_command(words, is_python), "Procfile: web")
+        service["command"] = (_as_command(words, made), "Procfile: web")
     elif is_python and (told := _python_command(folder, packages, sources)):
         service["command"] = told
     elif not is_python and start:
         # npm would stand between the lab and the service.
-        words = _as_command(start, False) if start.startswith("node ") else "npm start"
+        words = _as_command(start, made) if start.startswith("node ") else "npm start"
         service["command"] = (words, "package.json: start")
     if "command" not in service:
         # The Dockerfile, if there is one, installs what it starts.
@@ -128,11 +142,17 @@ def _installed(folder: Path, ways: Mapping[str, str]) -> tuple[str, str]:
     return ways[file], file
 
 
-def _as_command(line: str, is_python: bool) -> str:
-    """Return a line that a shell would read as a command of ``perflab.toml``."""
+def _as_command(line: str, prepare: str) -> str:
+    """Return a line that a shell would read as a command of ``perflab.toml``.
+
+    A program that is not here is the one that ``prepare`` makes.
+    """
     line = PORT.sub("{port}", line.removeprefix("exec ")).replace("0.0.0.0", "{host}")
     first, _, rest = line.partition(" ")
-    if is_python and OF_PYTHON.fullmatch(first):
+    is_here = not PROGRAM.fullmatch(first) or shutil.which(first) is not None
+    if prepare.startswith(GO_BUILD) and (first.startswith("bin/") or not is_here):
+        line = f"{GO_PROGRAM} {rest}".rstrip()
+    elif prepare in PYTHON.values() and (OF_PYTHON.fullmatch(first) or not is_here):
         line = f".venv/bin/{first.replace('python3', 'python')} {rest}".rstrip()
     return shlex.join(["sh", "-c", f"exec {line}"]) if OF_A_SHELL.search(line) else line
 
@@ -161,10 +181,10 @@ def _python_command(
     return None
 
 
-def _setup(folder: Path, is_python: bool) -> tuple[str, str] | None:
+def _setup(folder: Path, prepare: str) -> tuple[str, str] | None:
     """Return the command that makes the tables, and where it was seen."""
     if release := _procfile(folder).get("release", ""):
-        return _as_command(release, is_python), "Procfile: release"
+        return _as_command(release, prepare), "Procfile: release"
     ways = {
         "alembic.ini": ".venv/bin/alembic upgrade head",
         "manage.py": ".venv/bin/python manage.py migrate",
@@ -186,7 +206,7 @@ def _go_main(sources: Mapping[str, str]) -> str:
 
 
 def _packages(folder: Path) -> dict[str, str]:
-    """Return the packages that a project names, and the file where each stands."""
+    """Return the packages that a project names, and their extras, with the file of each."""
     python: dict[str, Any] = {}
     with suppress(tomllib.TOMLDecodeError):
         python = tomllib.loads(_text(folder / "pyproject.toml"))
@@ -201,12 +221,14 @@ def _packages(folder: Path) -> dict[str, str]:
         "package.json": [*node],
         "go.mod": [re.sub(r"/v\d+$", "", each).rpartition("/")[2] for each in modules],
     }
-    return {
-        match[0].lower(): file
-        for file, lines in reversed(named.items())
-        for line in lines
-        if (match := re.match(r"[A-Za-z0-9][\w.-]*", line))
-    }
+    packages: dict[str, str] = {}
+    for file, lines in named.items():
+        for line in lines:
+            if match := re.match(r"([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?", line.lower()):
+                extras = [f"{match[1]}[{each}]" for each in re.findall(r"[\w.-]+", match[2] or "")]
+                for name in (match[1], *extras):
+                    packages.setdefault(name, file)
+    return packages
 
 
 def _sources(folder: Path) -> dict[str, str]:

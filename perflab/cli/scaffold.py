@@ -53,6 +53,8 @@ SERVICE_KEYS = {
     "health": ("/health", "answers 200 when the service is ready"),
     "env_file": (".env.test", "lines NAME=VALUE, shown nowhere"),
 }
+# Another example of setup, by the program that prepares the service.
+SETUPS = {"go": "bin/service -migrate", **dict.fromkeys(("npm", "yarn", "pnpm"), "npm run migrate")}
 NEEDS_KEYS = {
     "db": ("postgres", "PostgreSQL of its own, told by {db.url}"),
     "cache": ("redis", "the same of Redis: {cache.url}"),
@@ -103,8 +105,11 @@ def _settings(found: Found) -> str:
         f'# folders = ["{EXPERIMENTS}"]',
         "\n# How the service is started and what it needs, for 'perflab duel --against main'.",
     ]
+    example, purpose = SERVICE_KEYS["setup"]
+    prepared_by = found.service.get("prepare", ("",))[0].partition(" ")[0]
+    service_keys = {**SERVICE_KEYS, "setup": (SETUPS.get(prepared_by, example), purpose)}
     for table, known, there in (
-        ("service", SERVICE_KEYS, found.service),
+        ("service", service_keys, found.service),
         ("service.needs", NEEDS_KEYS, found.needs),
         ("service.env", ENV_KEYS, found.env),
     ):

@@ -67,6 +67,7 @@ FASTAPI = "from fastapi import FastAPI\napi: FastAPI = FastAPI()\n@api.get('/hea
 FLASK = "import os, flask\napp = flask.Flask(__name__)\nURL = os.environ['DATABASE_URL']\n"
 NODE = {"scripts": {"start": "node server.js", "build": "tsc"}, "dependencies": {"ioredis": "5"}}
 GO = "module shop\ngo 1.22\nrequire (\n\tgithub.com/jackc/pgx/v5 v5.7.1\n)\n"
+PQ = 'package main\nfunc main() { open(os.Getenv("DATABASE_URL")) }\n'
 URL = "postgresql+asyncpg://{db.user}:{db.password}@{db.host}:{db.port}/{db.name}"
 VENV = "python3 -m venv .venv && .venv/bin/pip install"
 # The files of a project, and the parameters that its perflab.toml has.
@@ -108,6 +109,24 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, object]]] = {
         {"go.mod": GO, "cmd/shop/main.go": 'package main\nmux.HandleFunc("GET /healthz", ok)'},
         {"command": "bin/service", "prepare": "go build -o bin/service ./cmd/shop",
          "health": "/healthz", "needs": ["db=postgres"]},
+    ),
+    "go with a procfile": (
+        {"go.mod": GO.replace("jackc/pgx/v5", "lib/pq"), "main.go": PQ,
+         "Procfile": "web: shop.app -port $PORT\nrelease: bin/shop.app -migrate"},
+        {"command": "bin/service -port {port}", "prepare": "go build -o bin/service .",
+         "setup": "bin/service -migrate", "needs": ["db=postgres"],
+         "env": ["DATABASE_URL={db.url}?sslmode=disable"]},
+    ),
+    "an extra": (
+        {"requirements.txt": "shopkeeper[memcached,postgresql]>=3\n",
+         "Procfile": "web: shopkeeper start --port $PORT"},
+        {"command": ".venv/bin/shopkeeper start --port {port}", "needs": ["db=postgres"],
+         "prepare": f"{VENV} -r requirements.txt"},
+    ),
+    "words of a shell": (
+        {"requirements.txt": "gunicorn", "Procfile": "web: cd src && MODE=1 gunicorn app"},
+        {"command": "sh -c 'exec cd src && MODE=1 gunicorn app'",
+         "prepare": f"{VENV} -r requirements.txt"},
     ),
     "shell": (
         {"Procfile": "web: exec ./serve $PORT | tee log"},
@@ -151,6 +170,24 @@ def test_every_example_of_the_file_is_a_key_that_a_duel_knows(here: Path) -> Non
     assert {"command", "prepare", "setup", "health", "env_file", "needs", "env", "users"} <= {
         *values
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "example"),
+    [
+        ("go", "bin/service -migrate"),
+        ("express", "npm run migrate"),
+        ("flask", ".venv/bin/python migrate.py"),
+    ],
+)
+def test_the_example_of_a_setup_is_of_the_projects_language(
+    name: str, example: str, here: Path
+) -> None:
+    for place, text in FOUND[name][0].items():
+        (here / place).parent.mkdir(parents=True, exist_ok=True)
+        (here / place).write_text(text)
+    new_project()
+    assert f'\n# setup = "{example}"  #' in (here / FILE).read_text()
 
 
 def test_the_command_says_what_it_found_and_what_to_type_next(
