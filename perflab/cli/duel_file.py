@@ -18,6 +18,7 @@ from perflab.trials.arguments import asked_for, order_of
 from perflab.trials.parameter_file import GATE, VARIANTS, merged, read_parameters
 
 SUBJECT = "perflab duel"
+STARTED_BY = ("command", "setup")
 # The options of parameters that have other names.
 FLAGS = {"variants": "variant", "headers": "header", "allow_targets": "allow_target"}
 
@@ -85,6 +86,17 @@ def problems_of_project(experiment: str) -> list[str] | None:
         cause = problems[0].partition("; ")[0].partition("command: ")[2]
         return [f"--against has no commit to compare ({cause}): git init, and commit", *rest]
     return problems
+
+
+def unused_stores() -> list[str]:
+    """Return the stores in the project's sound file whose address nothing gets, by their names."""
+    file = project_file()
+    if not file:
+        return []
+    values, _ = read_parameters(file, SUBJECT)
+    reached = "\n".join([*values.get("env", ()), *(values.get(key, "") for key in STARTED_BY)])
+    names = [text.partition("=")[0] for text in values.get("needs", ())]
+    return [name for name in names if f"{{{name}." not in reached]
 
 
 def _problems(experiment: str, variant: str) -> list[str]:

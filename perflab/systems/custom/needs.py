@@ -5,7 +5,8 @@ It is written ``NAME=KIND``, or ``NAME={"image": ..., "port": ..., "env": {...}}
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -14,7 +15,7 @@ from perflab.errors import StackError
 from perflab.parameters import FrozenModel, did_you_mean, message_of
 from perflab.stacks.docker.engine import docker_client
 from perflab.stacks.stores import store_node
-from perflab.systems.custom.variants import without_value
+from perflab.systems.custom.variants import PLACEHOLDER, without_value
 
 # What a store of the lab, and a server in an image, tell who needs them.
 TOLD = ("url", "host", "port", "user", "password", "name")
@@ -69,6 +70,16 @@ def told_by(roles: Mapping[str, str]) -> list[str]:
         for role, wanted in roles.items()
         for field in (TOLD_OF_IMAGES if wanted.startswith("{") else TOLD)
     ]
+
+
+def to_declare(text: str, told: Sequence[str]) -> str:
+    """Return how to declare the store of a placeholder that nothing tells; empty where known."""
+    for name in PLACEHOLDER.findall(text):
+        role, dot, _ = name.partition(".")
+        if dot and name not in told and not did_you_mean(name, told):
+            kind = "redis" if re.search("cache|redis", role) else "postgres"
+            return f'; declare it: [service.needs] {role} = "{kind}"'
+    return ""
 
 
 def problems(roles: Mapping[str, str]) -> list[str]:

@@ -27,7 +27,7 @@ from perflab.recordings.responses import BY_REQUEST, of_request
 from perflab.stacks.process_backend import BACKENDS
 from perflab.systems.custom.named_requests import NamedRequest
 from perflab.systems.custom.needs import problems as of_needs
-from perflab.systems.custom.needs import told_by
+from perflab.systems.custom.needs import to_declare, told_by
 from perflab.systems.custom.programs import problems as of_programs
 from perflab.systems.custom.revisions import against, holds
 from perflab.systems.custom.variants import Variant, all_variants, without_value, words_of
@@ -281,7 +281,7 @@ class OwnServiceParameters(LoadParameters, ExplainedParameters, DesignParameters
         for name, text in texts.items():
             try:
                 if problem := without_value(text, self.told):
-                    raise ValueError(problem)
+                    raise ValueError(problem + to_declare(text, self.told))
                 if text and not name.startswith("env "):
                     words_of(text, self.told)
             except ValueError as error:

@@ -103,6 +103,8 @@ def test_variants_decide_their_backend() -> None:
         ({"variants": ["a=git:.@v1", "b=git:.@HEAD"]}, "has no Dockerfile; give the command"),
         ({"variants": [f"a=command:{COMMAND}", "b=image:some:tag"]}, "all run on one backend"),
         ({"variants": ["a=command:serve {prot}", f"b=command:{COMMAND}"]}, "'{prot}'"),
+        ({"env": ["A={db.url}"]}, 'declare it: [service.needs] db = "postgres"'),
+        ({"env": ["A={cache.url}"]}, 'declare it: [service.needs] cache = "redis"'),
         ({"users": 3, "rate": 5}, "give rate, or users"),
     ],
 )
