@@ -11,7 +11,9 @@ from pathlib import Path
 
 from perflab.errors import ParameterError
 
-FILE = "perflab.toml"
+FILE, NOTEBOOK, IGNORED = "perflab.toml", "duel.ipynb", ".gitignore"
+# What ``perflab new project`` writes, or adds lines to.
+WRITTEN = (FILE, NOTEBOOK, IGNORED)
 RESULTS = {"runs": "perflab-runs", "figures": "figures", "sweeps": "perflab-sweeps"}
 EXPERIMENTS = "perflab_experiments"
 # The tables that are read here, with their defaults. All others are about duels, whose parameters

@@ -25,6 +25,8 @@ from perflab.paths import notebook_file, notebooks_dir
 from perflab.project import (
     EXPERIMENTS,
     FILE,
+    IGNORED,
+    NOTEBOOK,
     OF_THE_NOTEBOOK,
     RESULTS,
     project,
@@ -38,7 +40,7 @@ SUFFIX, NAME, FILLED, PACKAGE = ".in", "NAME", "@NAME@", "@HOME@"
 # How a cell begins in the template of a notebook: its kind, and its id.
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
 OF_CODE: Mapping[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
-DUELS, DUEL = "custom_service", "duel.ipynb"
+DUELS = "custom_service"
 # Keys of the project's file: an example of each, and what it is for.
 SERVICE_KEYS = {
     "command": (
@@ -74,7 +76,7 @@ def new_project() -> tuple[list[Path], Found]:
     ParameterError lists every problem; then none was written.
     """
     here = Path.cwd()
-    settings, notebook, ignored = here / FILE, here / DUEL, here / ".gitignore"
+    settings, notebook, ignored = here / FILE, here / NOTEBOOK, here / IGNORED
     within = project_file()
     problems = [f"{within} makes this folder part of a project already"] if within else []
     problems += [f"{file} exists; move it away" for file in (settings, notebook) if file.exists()]

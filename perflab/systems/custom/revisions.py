@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from perflab.parameters import did_you_mean
+from perflab.project import WRITTEN
 
 COMMIT = re.compile("[0-9a-f]{40}")
 BRANCHES = '"+refs/heads/*:refs/remotes/origin/*"'
@@ -107,9 +108,13 @@ def holds(repository: Path, commit: str, file: str) -> bool:
 
 
 def is_dirty(repository: Path) -> bool:
-    """Return whether the work tree has changes that no revision holds."""
+    """Return whether the work tree has changes that no revision holds.
+
+    What makes a folder a project of the lab is no part of the service.
+    """
+    others = [f":(top,exclude,glob)**/{name}" for name in WRITTEN]
     try:
-        return bool(git(repository, "status", "--porcelain"))
+        return bool(git(repository, "status", "--porcelain", "--", ":/", *others))
     except ValueError:
         # A bare repository has no work tree.
         return False

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from perflab import systems
+from perflab.cli.scaffold import new_project
 from perflab.errors import ParameterError, ServiceFailed
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import load_service
 from perflab.systems.custom.parameters import OwnServiceParameters
+from perflab.systems.custom.revisions import is_dirty
 
 COMMAND = "python3 server.py --port {port}"
 
@@ -162,6 +164,24 @@ def test_a_revision_that_brings_a_dockerfile_is_built_from_its_own_files(reposit
     assert (folder / "Dockerfile").read_text() == "FROM scratch\n"
     (warning,) = systems.experiment("custom_service").warnings(parameters)
     assert "not committed" in warning.text
+
+
+def test_what_new_project_writes_is_no_change_of_a_revision(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / ".gitignore").write_text("*.pyc\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-m", "ignored")
+    monkeypatch.chdir(repository)
+    new_project()
+    assert git(repository, "status", "--porcelain").count("\n") == 2
+    assert not is_dirty(repository)
+    git(repository, "add", "perflab.toml")
+    git(repository, "commit", "--quiet", "-m", "a project")
+    (repository / "perflab.toml").write_text("[load]\nusers = 2\n")
+    assert not is_dirty(repository)
+    (repository / "new.py").touch()
+    assert is_dirty(repository)
 
 
 def test_a_folder_of_variants_that_is_a_link_is_refused(repository: Path, tmp_path: Path) -> None:
