@@ -32,9 +32,9 @@ def still_warming(run: Run) -> list[str]:
     against that of the first. It must certainly have fallen by more than the margin of "no
     difference" over the blocks: the whole 95% interval of the mean log ratio lies beyond it.
     With three to five blocks every trial must have fallen by more than 10%. Where nothing changes,
-    and the thirds of a trial differ by 10% by chance, 0.3%, 0.05% and 0.01% of runs of 3, 4 and 5
-    blocks do so (simulated; 2.7%, 0.8% and 0.2% where they differ by 20%). Where no fall is
-    certain, what the lab noted while it looked for the warm-up is told.
+    and the last third differs from the first by 10% by chance (one standard deviation), 0.3%, 0.05%
+    and 0.01% of runs of 3, 4 and 5 blocks do so (simulated; 2.7%, 0.8% and 0.2% with 20%). Where no
+    fall is certain, what the lab noted while it looked for the warm-up is told.
     """
     try:
         requests = run.requests()
