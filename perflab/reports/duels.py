@@ -52,7 +52,7 @@ def beside_the_answer(run: Run, pairs: Sequence[Pair]) -> list[str]:
 
 
 def _rows_apart(run: Run, pair: Pair) -> str:
-    """Return that the faster variant has written more, and so measured a larger store."""
+    """Return that variants wrote unlike much; often the faster one, into a fuller store."""
     finding, trials = pair.findings.get(THROUGHPUT), run.valid_trials()
     if finding is None or finding.verdict.result not in DIFFERENT or STORE_ROWS not in trials:
         return ""
@@ -64,10 +64,16 @@ def _rows_apart(run: Run, pair: Pair) -> str:
     way_out = (
         "pacing_s in the script" if run.record.parameters.get("script") else f"--rate {rate:g}"
     )
+    fuller, faster = (new[column] > old[column] for column in (STORE_ROWS, THROUGHPUT))
+    told = (
+        "the faster side measures a fuller store"
+        if fuller == faster
+        else "the stores differ in rows"
+    )
     return (
         f"rows in the store at the end of a trial: {new[STORE_ROWS]:,.0f} of {pair.new}, "
-        f"{old[STORE_ROWS]:,.0f} of {pair.old}: the load writes, and the faster side measures a "
-        f"fuller store; {way_out} gives both equal work"
+        f"{old[STORE_ROWS]:,.0f} of {pair.old}: the load writes, and {told}; {way_out} gives "
+        "both equal work"
     )
 
 
