@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import get_args
@@ -10,10 +11,15 @@ import pandas as pd
 
 from perflab.recordings import Remark, Response, Run
 from perflab.recordings.responses import (
+    FAILURES,
     MEMORY_UNKNOWN,
+    of_request,
+    resolution_column,
+    split_request,
 )
 from perflab.recordings.schema import TrialState
 from perflab.statistics.in_words import counted
+from perflab.statistics.quantiles import needed_n
 
 GAP = "\0"
 # A version (14.2.1) or an address is no number.
@@ -22,6 +28,9 @@ NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-
 HOLD_BACK = ("load.censored", "generator.client_time")
 NOT_MEASURED = "service.not_measured"
 TOO_FEW = "too few requests or messages for it, or none"
+# A percentile of the requests; a longer trial has more of them, but for chance.
+PERCENTILE = re.compile(r"(?:service_)?p(\d+)_ms")
+LONGER = 1.1
 
 
 def validity_table(run: Run) -> pd.DataFrame:
@@ -104,21 +113,43 @@ def why_absent(run: Run, treatments: Collection[str], response: Response) -> str
     return "; ".join(filter(None, [*parts, why_unmeasured(valid, response)]))
 
 
-def why_unmeasured(valid: pd.DataFrame, response: Response) -> str:
-    """Return why valid trials have no value of a response; empty if all have one."""
+def why_unmeasured(valid: pd.DataFrame, response: Response, duration_s: float | None = None) -> str:
+    """Return why valid trials have no value of a response; empty if all have one.
+
+    With the duration of these trials it names the one that would do, where that is known.
+    """
     without = valid[valid[response.name].isna()] if response.name in valid else valid.head(0)
     if without.empty:
         return ""
     of = f"{len(without)} of {counted(len(valid), 'valid trial')}"
-    return f"no {response.title} from {of}: {_held_back(without, response)}"
+    return f"no {response.title} from {of}: {_held_back(without, response, duration_s)}"
 
 
-def _held_back(trials: pd.DataFrame, response: Response) -> str:
+def _held_back(trials: pd.DataFrame, response: Response, duration_s: float | None) -> str:
     warnings = [
         [warning for warning in of_trial if _concerns(warning, response)]
         for of_trial in trials["warnings"]
     ]
-    return summed_reasons(warnings) or TOO_FEW
+    return summed_reasons(warnings) or _too_few(trials, response, duration_s)
+
+
+def _too_few(trials: pd.DataFrame, response: Response, duration_s: float | None) -> str:
+    """Return that trials have too few requests for a response, with the numbers if known."""
+    base, request = split_request(response.name)
+    # Of one of several requests a trial has no count, but the step of its share of failures.
+    column = resolution_column(of_request(FAILURES, request)) if request else "requests"
+    percentile = PERCENTILE.fullmatch(base)
+    if not percentile or column not in trials:
+        return TOO_FEW
+    counts = 1 / trials[column] if request else trials[column]
+    needed, fewest = needed_n(float(percentile[1])), counts.min()
+    # A trial that has enough lacks the number for another reason.
+    if not (fewest > 0 and counts.max() < needed):
+        return TOO_FEW
+    told = f"{fewest:.0f} of the {needed} requests it needs"
+    if duration_s is None:
+        return told
+    return f"{told}: --duration {math.ceil(LONGER * duration_s * needed / fewest)}"
 
 
 def _concerns(remark: Remark, response: Response) -> bool:

@@ -117,7 +117,8 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     if finding.effect is None and not finding.contrast.set_by_load:
         valid = run.valid_trials()
         valid = valid[valid["treatment"].isin(treatments_of(run, finding))]
-        yield why_unmeasured(valid, finding.response) or finding.verdict.reason
+        duration_s = run.record.parameters.get("duration_s")
+        yield why_unmeasured(valid, finding.response, duration_s) or finding.verdict.reason
     if undecided and finding.effect and finding.effect.n < SMALLEST_N:
         yield finding.verdict.reason
     elif undecided and finding.effect and finding.effect.p_value <= USUAL_P:

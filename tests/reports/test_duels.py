@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from perflab import api
+from perflab import api, systems
 from perflab.analysis import noise
 from perflab.analysis.between_runs import _row, judged_table
 from perflab.analysis.decision import decide
@@ -23,6 +23,7 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.gates.thresholds import judged, thresholds_of
 from perflab.analysis.typical_values import typical_value
+from perflab.analysis.validity import TOO_FEW, why_unmeasured
 from perflab.analysis.verdict import compared, without_effect
 from perflab.cli import app
 from perflab.cli.outputs import print_shown
@@ -374,6 +375,38 @@ def test_where_one_side_fills_its_store_more_that_stands_beside_the_answer(
     )
     assert beside_the_answer(duel_of_two, pairs) == ([told] if expected else [])
     assert (told in variant_sentences(duel_of_two, evaluate(duel_of_two))) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("column", "counts", "expected"),
+    [
+        ("p99_ms", {"requests": 62}, "62 of the 368 requests it needs: --duration 14"),
+        ("p99_ms", {"requests": 0}, TOO_FEW),
+        ("p99_ms", {"requests": 400}, TOO_FEW),
+        ("of_create_p99_ms", {"requests": 400, "of_create_failure_share_resolution": 1 / 184},
+         "184 of the 368 requests it needs: --duration 5"),
+        ("mean_ms", {"requests": 62}, TOO_FEW),
+    ],
+)  # fmt: skip
+def test_a_percentile_of_too_few_requests_is_told_with_the_duration_that_it_needs(
+    column: str, counts: dict[str, float], expected: str
+) -> None:
+    declared = named(systems.experiment("custom_service").responses, column)
+    assert declared is not None
+    trials = pd.DataFrame([{column: np.nan, "warnings": [], **counts}] * 2)
+    told = why_unmeasured(trials, declared, duration_s=2.0)
+    assert told == f"no {declared.title} from 2 of 2 valid trials: {expected}"
+
+
+def test_the_notes_of_a_duel_say_how_long_trials_must_be_for_a_percentile(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = duel_of_two.trials().assign(p99_ms=np.nan, requests=62)
+    monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
+    duel_of_two.record.parameters["duration_s"] = 2.0
+    (note,) = (each for each in notes(duel_of_two, pairs_of(evaluate(duel_of_two), (), ()))
+               if "no p99 of the response time" in each)  # fmt: skip
+    assert note.endswith("62 of the 368 requests it needs: --duration 14")
 
 
 @pytest.mark.parametrize("side", ["old", "new"])
