@@ -95,7 +95,7 @@ def test_what_was_prepared_is_kept_for_another_path_and_made_anew_for_another_pr
 def test_a_preparation_that_failed_is_not_kept(repository: Path, tmp_path: Path) -> None:
     fails_once = f"test -e {tmp_path}/seen || {{ touch {tmp_path}/seen; echo no network; exit 1; }}"
     spec, _ = services(against="main", folder=str(repository), prepare=fails_once)
-    with pytest.raises(Exception, match=r"preparation failed(.|\n)*no network"):
+    with pytest.raises(Exception, match=r"ended with exit status 1(.|\n)*no network"):
         prepared(spec)
     assert (prepared(spec) / ".gitattributes").exists()
 
