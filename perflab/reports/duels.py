@@ -11,11 +11,11 @@ from perflab.analysis.doubts.unseen_answers import unlike, unseen_answers
 from perflab.analysis.effect_words import refused_words
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
-from perflab.analysis.results import DIFFERENT
+from perflab.analysis.results import DIFFERENT, Compared
 from perflab.recordings import Run
 from perflab.recordings.responses import SHARED_STORE, STORE_ROWS
 from perflab.reports.causes import why_lines
-from perflab.reports.duel_answer import THROUGHPUT, answer, in_the_answer
+from perflab.reports.duel_answer import THROUGHPUT, TIMES, answer, in_the_answer
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import Pair, name_of, pairs_of, treatments_of
 
@@ -64,10 +64,14 @@ def _rows_apart(run: Run, pair: Pair) -> str:
     way_out = (
         "pacing_s in the script" if run.record.parameters.get("script") else f"--rate {rate:g}"
     )
-    fuller, faster = (new[column] > old[column] for column in (STORE_ROWS, THROUGHPUT))
+    # Faster is who answers faster, as the first line has it.
+    results = [pair.findings[name].verdict.result for name in (*TIMES, THROUGHPUT)
+               if name in pair.findings]  # fmt: skip
+    is_faster = next(each for each in results if each in DIFFERENT) is Compared.BETTER
+    is_fuller = new[STORE_ROWS] > old[STORE_ROWS]
     told = (
         "the faster side measures a fuller store"
-        if fuller == faster
+        if is_fuller == is_faster
         else "the stores differ in rows"
     )
     return (
