@@ -18,7 +18,8 @@ from perflab.paths import foreign_environment, project_root
 from perflab.trials.plan import Order
 from perflab.trials.progress import Event, Failed, Note, RunBegun, parse
 
-ORDERLY_END_S = 45.0
+CONDUCTOR = "perflab.trials.conductor"
+ORDERLY_END_S, IMPORTED_WITHIN_S = 45.0, 30.0
 
 
 class Conducted:
@@ -26,13 +27,13 @@ class Conducted:
 
     def __init__(self, order: Order) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "perflab.trials.conductor"],
+            [sys.executable, "-m", CONDUCTOR],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
             bufsize=0,
             cwd=project_root(),
-            env={**os.environ, **foreign_environment()},
+            env=_environment(),
         )
         assert self._child.stdin is not None
         # A conductor that is dead already says why itself, and is found lost.
@@ -115,8 +116,26 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     if code or path is None:
         subject = f"the conductor (pid {conducted.pid}), which runs the trials,"
         lost = f"{subject} {how_it_ended(code)} before the run was finished"
-        raise ConductorLost(_resume_hint(lost, path, command))
+        why = "" if path else _not_importable()
+        raise ConductorLost(_resume_hint(lost, path, command) + why)
     return path
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, **foreign_environment()}
+
+
+def _not_importable() -> str:
+    """Return why a conductor cannot begin here at all, as a clause; or nothing."""
+    words = [sys.executable, "-c", f"import {CONDUCTOR}"]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            words, capture_output=True, text=True, cwd=project_root(), env=_environment(),
+            timeout=IMPORTED_WITHIN_S,
+        )  # fmt: skip
+        if done.returncode and done.stderr:
+            return f": it cannot be imported, {done.stderr.strip().splitlines()[-1]}"
+    return ""
 
 
 def _resume_hint(text: str, path: Path | None, command: str) -> str:

@@ -112,7 +112,8 @@ def test_a_conductor_that_dies_on_import_is_told_as_such(
 ) -> None:
     (tmp_path / "psutil.py").write_text("raise ImportError('planted')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(ConductorLost, match=r"status 1 before .*nothing had been measured yet"):
+    said = r"status 1 before .*nothing had been measured yet: .*, ImportError: planted$"
+    with pytest.raises(ConductorLost, match=said):
         conduct(order(tmp_path), lambda _: None)
 
 
