@@ -117,13 +117,16 @@ def test_the_first_cause_is_what_was_planted(
 @pytest.mark.promise
 def test_two_statements_that_became_a_dearer_one_are_told_by_it() -> None:
     # The list and its length were two statements, and are one that counts beside each row.
-    total, both = ("statement", "db: SELECT count(*) FROM t"), ("statement", "db: SELECT a, n")
+    total, both = (
+        ("statement", "db: SELECT count(*) FROM t"),
+        ("statement", f"db: SELECT {'a, ' * 50}n"),
+    )
     old = {**PLAIN, READ: (1.0, 1.0), total: (1.0, 0.1), both: (0.0, 0.0)}
     changes = {
         ("response", ""): (500.0, 3.0), READ: (0.0, 0.0), total: (0.0, 0.0), both: (1.0, 2.1),
     }  # fmt: skip
     first = compared(changes, old).causes[0]
-    assert first.text == f"{both[1]} instead of {READ[1]}"
+    assert first.text == f"{both[1][:79]}… instead of {READ[1]}"
     assert first.explains_ms == pytest.approx(1.0, rel=0.15)
 
 

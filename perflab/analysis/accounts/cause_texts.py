@@ -7,12 +7,19 @@ from collections.abc import Mapping
 from perflab.analysis.accounts.entries import METRIC, Entry, Key
 from perflab.statistics.in_words import number
 
+# So much of a statement is said; all of it is in the account.
+LONGEST = 80
+
+
+def _shown(statement: str) -> str:
+    return statement if len(statement) <= LONGEST else f"{statement[: LONGEST - 1]}…"
+
 
 def most_changed(counts: Mapping[Key, Entry], way: float) -> str:
     """Return the statement whose number changes most that way: ``SELECT ... (+20)``."""
     changes = _changes(counts)
     text = (max if way > 0 else min)(changes, key=changes.__getitem__)
-    return f"{text} ({changes[text]:+.3g})"
+    return f"{_shown(text)} ({changes[text]:+.3g})"
 
 
 def replaced(times: Mapping[Key, Entry], counts: Mapping[Key, Entry]) -> str:
@@ -27,7 +34,9 @@ def replaced(times: Mapping[Key, Entry], counts: Mapping[Key, Entry]) -> str:
         one = times["statement", name]
         return max(one.new, one.old)
 
-    return f"{max(more, key=ms)} instead of {max(fewer, key=ms)}" if more and fewer else ""
+    if not (more and fewer):
+        return ""
+    return f"{_shown(max(more, key=ms))} instead of {_shown(max(fewer, key=ms))}"
 
 
 def _changes(counts: Mapping[Key, Entry]) -> dict[str, float]:
@@ -69,7 +78,7 @@ def entry_text(key: Key, entry: Entry) -> str:
     forms = {
         "function": function,
         "cpu": f"the service takes {sizes.format(' of CPU')}",
-        "statement": f"{name} takes {sizes.format('')}",
+        "statement": f"{_shown(name)} takes {sizes.format('')}",
         "store": f"{name}, beside its statements, takes {sizes.format(' of CPU')}",
         "wait": f"waits for {name}: {sizes.format('')}",
         METRIC: f"{name}, as the service counts it: {sizes.format('')}",
