@@ -17,7 +17,7 @@ import pytest
 from perflab.analysis.doubts.answer_classes import OBJECT
 from perflab.cli.load_status import Status, status_of
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.kept_answers import FIRST, ONE_IN, AnswerKeeper, kept_in
+from perflab.load.clients.kept_answers import FIRST, MOST_KEPT, ONE_IN, AnswerKeeper, kept_in
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.clients.targets import split
 from perflab.load.once import send
@@ -243,3 +243,14 @@ def test_a_long_load_keeps_no_more_than_its_room(tmp_path: Path) -> None:
     kept = kept_in(tmp_path)
     assert sum(len(each.body or b"") for each in kept) < 40 << 20
     assert max(each.number for each in kept) > len(kept)
+
+
+def test_the_latest_answers_stay_when_room_is_made(tmp_path: Path) -> None:
+    # The lean client gives their numbers to later answers of the same bytes.
+    keeper, numbers = AnswerKeeper(), list[int]()
+    while len(numbers) <= FIRST + MOST_KEPT:
+        numbers += [number for number in kept_of(keeper, [1000]) if number]
+    keeper.write(tmp_path)
+    kept = {each.number for each in kept_in(tmp_path)}
+    assert len(kept) < len(numbers)
+    assert kept >= set(numbers[-10:])

@@ -142,17 +142,13 @@ class _RightAnswer(Sensor["RightAnswer"]):
         """Return which credentials were refused, and where they would have to be known."""
         sent = ", ".join(f"{name}: {text}" for name, text in asked.headers.items()
                          if names_in(text))  # fmt: skip
-        told = (
-            f"sent was {sent}"
-            if sent
-            else "no header with credentials was sent (-H 'Authorization: env:NAME')"
-        )
-        told = f"it refused the credentials: {told}"
+        nothing = "no header with credentials was sent (-H 'Authorization: env:NAME')"
+        refused = f"it refused the credentials: {f'sent was {sent}' if sent else nothing}"
         if self.settings.target:
-            return told
+            return refused
         running = self.scene.instance(self.settings.variant)
         store = "; its store holds only what setup made" * bool(running.launch.spec.needs)
-        return told + store
+        return refused + store
 
     def _no_answer(self, why: str) -> LoadError | ServiceFailed:
         if self.settings.target:
