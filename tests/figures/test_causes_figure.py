@@ -35,3 +35,17 @@ def test_each_pair_has_a_panel_with_its_own_points(normal) -> None:
         marks = [line for line in axes.lines if line.get_marker() not in ("", "None", None)]
         assert {float(line.get_xdata()[0]) for line in marks} == {change}
     assert len({axes.get_xlim() for axes in panels}) == 1, "lengths compare"
+
+
+def test_no_point_of_a_part_that_is_more_than_the_whole_leaves_the_picture(normal) -> None:
+    page = page_of(normal)
+    new, old, *_ = page.styles
+    table = pd.DataFrame(
+        [
+            ["entry", name, new, old, 0.0, change, change, change - 0.1, change + 0.1]
+            for name, change in (("the response time", 16.0), ("db: SELECT", 28.0))
+        ],
+        columns=CAUSE_COLUMNS,
+    )
+    (axes,) = draw_causes(table, page).axes
+    assert axes.get_xlim()[1] > 28.0
