@@ -55,9 +55,8 @@ def _rows(causes: Causes, new: str, old: str) -> Iterator[dict[str, Any]]:
 
 def draw_causes(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the change of each entry with its interval; the words beside it are both sides' ms."""
-    among = table[table["entry"] == entry_name(RESPONSE)]["change"].abs().max()
     # Parts may be more than the whole, and no point leaves the picture.
-    most = max(1.5 * among, table["change"].abs().max())
+    most = 1.5 * table["change"].abs().max()
     within = (-most, most)
     # A treatment may stand against several others: each pair has a panel.
     pairs = [*dict.fromkeys(zip(table["treatment"], table["against"], strict=True))][:MOST_PAIRS]
