@@ -98,7 +98,7 @@ def limit_words(finding: Finding) -> str:
 
 
 def refused_words(finding: Finding) -> str:
-    """Return the refused trials of which one side has more, and the effect with them; or nothing.
+    """Return the refused trials that may change the effect, and the effect with them; or nothing.
 
     The effect stands beside the one of the valid trials, which it may contradict.
     """

@@ -18,7 +18,7 @@ from perflab.analysis.doubts.block_trend import block_trend
 from perflab.analysis.doubts.bound_causes import way_out_of_bound
 from perflab.analysis.doubts.failed_requests import counts_of, has_counts, refuse_unlike
 from perflab.analysis.doubts.memory_growth import after_equal_requests
-from perflab.analysis.doubts.refused_trials import Refused, unequal
+from perflab.analysis.doubts.refused_trials import Refused, refused_trials
 from perflab.analysis.doubts.unseen_answers import unseen_answers
 from perflab.analysis.gates.first_line import are_of_a_duel, corrected_over_first_line
 from perflab.analysis.noise import is_loaded, noise_flags
@@ -222,7 +222,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         left_out=len(ends.low) - len(by_block),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
         if_alike=effect_of_run(run, if_alike, contrast.scale) if if_alike else None,
-        refused=unequal(run, contrast, trials, partial(_effect, run, contrast)),
+        refused=refused_trials(run, contrast, trials, effect, partial(_effect, run, contrast)),
         way_out=way_out_of_bound(run, contrast, trials) if effect.bound else "",
         growth=growth,
     )

@@ -48,7 +48,7 @@ def decision_text(finding: Finding) -> str:
 def left_out(finding: Finding) -> str:
     """Return how many blocks have no number and why, or why there is no effect; or nothing.
 
-    Where one side has more refused trials, the effect with them follows.
+    Where refused trials may change it, the effect with them follows.
     """
     if finding.effect is None or not finding.left_out:
         return "; ".join(filter(None, [finding.absent, refused_words(finding)]))

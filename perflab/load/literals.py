@@ -39,12 +39,25 @@ NARROW_NAMES = re.compile(
 )
 WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
 PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
-QUERY = re.compile(r"([?&;#])([^=?&;#\s]+)=([^&;#\s]+)")
-MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*\[?\s*")((?:\\.|[^"\\])+)(?=")')
+QUERY = re.compile(r"(?P<head>[?&;#](?P<name>[^=?&;#\s]+)=)(?P<value>[^&;#\s]+)")
+MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*\[?\s*")(?P<value>(?:\\.|[^"\\])+)(?=")')
 # As in a query of GraphQL, which may stand in a text of JSON.
-ARGUMENT = re.compile(r'((\w+)\s*:\s*(?P<quote>\\?"))((?:(?!(?P=quote)).)+)(?=(?P=quote))')
-NUMBER_MEMBER = re.compile(r'("([^"\\]+)"\s*:\s*)(-?\d[\d.eE+-]*)')
-FIELD = re.compile(r"(^|&)([^=&\s]+)=([^&\s]+)")
+ARGUMENT = re.compile(
+    r'(?P<head>(?P<name>\w+)\s*:\s*(?P<quote>\\?"))(?P<value>(?:(?!(?P=quote)).)+)(?=(?P=quote))'
+)
+NUMBER_MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*)(?P<value>-?\d[\d.eE+-]*)')
+FIELD = re.compile(r"(?P<head>(?:^|&)(?P<name>[^=&\s]+)=)(?P<value>[^&\s]+)")
+ELEMENT = re.compile(
+    r"(?P<head><(?:[\w.-]+:)?(?P<name>[\w.-]+)(?:\s[^<>]*)?>)(?P<value>[^<>\s][^<>]*)(?=</)"
+)
+ATTRIBUTE = re.compile(r'(?P<head>\s(?:[\w.-]+:)?(?P<name>[\w.-]+)=")(?P<value>[^"<>]+)(?=")')
+YAML_LINE = re.compile(
+    r"""(?m)^(?P<head>[ \t]*(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+)(?P<value>[^\s#].*)$"""
+)
+PART = re.compile(
+    r'(?P<head>\bname="(?P<name>[^"\r\n]+)"[^\r\n]*(?:\r?\n[^\r\n]+)*(?:\r?\n){2})'
+    r"(?P<value>[^\r\n]+)"
+)
 ASSIGNMENT = re.compile(
     r"""(?<![\w.-])(-{0,2}([A-Za-z_][\w.-]*)=)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&])+)"""
 )
@@ -98,41 +111,39 @@ def header(text: str, names: Names) -> str:
 
 def target(text: str, names: Names) -> str:
     """Return an address or a path; its query may hold credentials."""
-
-    def member(match: re.Match[str]) -> str:
-        is_one = names.has(match[2], NARROW_NAMES)
-        return f"{match[1]}{match[2]}={_kept(match[3], match[2])}" if is_one else match[0]
-
-    return QUERY.sub(member, _without_passwords(text))
+    return _named(_without_passwords(text), names, QUERY)
 
 
 def body(text: str, names: Names) -> str:
-    """Return a body; members of JSON and fields of forms may be credentials."""
-
-    def member(match: re.Match[str]) -> str:
-        is_one = names.has(match[2], NARROW_NAMES)
-        return f"{match[1]}{_kept(match[3], match[2])}" if is_one else match[0]
-
-    def form_field(match: re.Match[str]) -> str:
-        is_one = names.has(match[2], NARROW_NAMES)
-        return f"{match[1]}{match[2]}={_kept(match[3], match[2])}" if is_one else match[0]
-
-    def argument(match: re.Match[str]) -> str:
-        is_one = names.has(match[2], NARROW_NAMES)
-        return f"{match[1]}{_kept(match[4], match[2])}" if is_one else match[0]
-
+    """Return a body (JSON, GraphQL, XML, YAML, a form), whose parts may be credentials."""
     if re.match(r"[\w.%+-]+=", text):
-        return FIELD.sub(form_field, text)
-    text = NUMBER_MEMBER.sub(member, MEMBER.sub(member, text))
-    return ARGUMENT.sub(argument, text)
+        return _named(text, names, FIELD)
+    match text.lstrip()[:1]:
+        case "<":
+            return _named(text, names, ELEMENT, ATTRIBUTE)
+        case "{" | "[" | '"':
+            return _named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT)
+    return _named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT, PART, YAML_LINE)
+
+
+def _named(text: str, names: Names, *patterns: re.Pattern[str]) -> str:
+    """Return a text in which values with the names of credentials are references."""
+
+    def value(match: re.Match[str]) -> str:
+        is_one = names.has(match["name"], NARROW_NAMES)
+        return f"{match['head']}{_kept(match['value'], match['name'])}" if is_one else match[0]
+
+    for pattern in patterns:
+        text = pattern.sub(value, text)
+    return text
 
 
 def shown_answer(text: str) -> str:
     """Return an answer without values that a service seems to give as credentials."""
 
     def member(match: re.Match[str]) -> str:
-        is_one = NARROW_NAMES.search(_plain(match[2]))
-        return f"{match[1]}..." if is_one else match[0]
+        is_one = NARROW_NAMES.search(_plain(match["name"]))
+        return f"{match['head']}..." if is_one else match[0]
 
     return MEMBER.sub(member, masked(text))
 

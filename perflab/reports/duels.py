@@ -38,7 +38,7 @@ def variant_sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
 
 
 def answer_lines(run: Run, pair: Pair, is_only: bool = True) -> list[str]:
-    """Return the answer; below it what it is with refused trials if one side has more, and why."""
+    """Return the answer; below it what it is with refused trials if they may change it, and why."""
     told = [(finding, refused_words(finding)) for finding in in_the_answer(pair.findings)]
     refused = [f"{name_of(one.contrast.response)}: {words}" for one, words in told if words]
     why = why_lines(run, *treatments_of(run, next(iter(pair.findings.values()))))

@@ -49,7 +49,9 @@ def counted(answers: list[AnswerClass]) -> Checked:
     ("checked", "loaded", "expected"),
     [
         (of(RPC), of(RPC_ERROR), "have the keys error, id, jsonrpc"),
-        (of([RPC]), of([RPC_ERROR]), "have the keys error, id, jsonrpc in each element"),
+        (of([RPC]), of([RPC_ERROR]), "have the keys error, id, jsonrpc in elements"),
+        (of([{"id": 1}] * 3), of([{"id": 1}, {"error": 1}]), "have the keys error, id in elements"),
+        (of({"status": "ok"}), of({"status": "error"}), "have a word of failure in status"),
         (
             of({"data": {"user": {"id": 7}}}),
             of({"data": None, "errors": [{"message": "busy"}]}),
@@ -97,6 +99,11 @@ def varying(kind: str, chance: random.Random) -> AnswerClass:
             return of({f"u{chance.randrange(10**9)}": 1 for _ in range(3)})
         case "keys that are ids, below":
             return of({"users": {f"u{chance.randrange(10**9)}": {} for _ in range(3)}})
+        case "optional keys of elements":
+            elements = ({k: 1 for k in "abcdef" if chance.random() < 0.4} for _ in range(5))
+            return of([{"id": 1} | element for element in elements])
+        case "words":
+            return of({"status": chance.choice(["active", "paused", "new"])})
         case "optional keys":
             return of({f"k{n}": 1 for n in range(12) if chance.random() < 0.5} | {"id": 1})
         case "pages of any length":
@@ -112,7 +119,7 @@ def varying(kind: str, chance: random.Random) -> AnswerClass:
 KINDS = (
     "ids", "times", "random lists", "random top-level lists", "keys that are ids",
     "keys that are ids, below", "optional keys", "pages of any length", "a counter as text",
-    "a time in a page",
+    "a time in a page", "optional keys of elements", "words",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Where one side has more refused trials, the answer with them stands beside the answer."""
+"""Where refused trials may change an answer, the one with them stands beside it."""
 
 from __future__ import annotations
 
@@ -90,6 +90,19 @@ def test_as_many_refused_trials_on_both_sides_are_not_told(
     run = refusing(tmp_path, new=blocks, old=blocks)
     assert only(run).refused is None
     assert "refused" not in " ".join(variant_sentences(run, evaluate(run))[:2])
+
+
+def test_as_many_refused_trials_are_told_where_those_of_one_side_were_slow(tmp_path: Path) -> None:
+    run = refusing(tmp_path, new=(2, 5), old=(1, 6))
+    trials = run.trials()
+    of_old = (trials["factor_variant"] == "old") & (trials["state"] == "invalid")
+    trials.loc[of_old, "mean_ms"] /= 1.4
+    finding = only(run)
+    assert finding.refused is not None
+    assert finding.effect is not None
+    assert finding.refused.effect is not None
+    assert finding.refused.effect.high > 1.15 > finding.effect.high
+    assert "refused: 2 trials of new, 2 trials of old; with their values" in sentence(finding)
 
 
 @pytest.mark.promise

@@ -2,8 +2,9 @@
 
 A status of 200 does not make an answer right: JSON-RPC and GraphQL report errors with it, and a
 page to sign in comes with it, too. The class of an answer is its status, its media type and, of a
-JSON object, its keys and the kinds of their values, down to the fourth level; of a JSON list,
-whether it is empty, and the keys of its first element; of anything else its length.
+JSON object, its keys and the kinds of their values, down to the fourth level, where words that say that
+something failed are a kind of text; of a JSON list, whether it is empty, and the keys of its
+elements; of anything else its length.
 
 An answer that checks have seen is not right for that, either: a circuit breaker opens under load.
 Where a class is far more frequent under load than in the checks, and than on the other side, that
@@ -38,9 +39,12 @@ TIMES_RISEN, POINT = 2.0, 0.01
 MOST_LISTED, LONGEST_EXAMPLE = 8, 80
 OBJECT, LIST, EMPTY_LIST, NUMBER = "object", "list", "empty list", "number"
 TEXT, LONG, PACKED = "text", "long", "packed"
+# What members such as "status" and "result" say where something failed.
+FAILURE = "failure"
+FAILURES = {"error", "errors", "fail", "failed", "failure", "ko", "nok", "rejected", "unavailable"}
 STATES = {
     "empty": "nothing", "true": "true", "false": "false", "number": "a number", "text": "a text",
-    "list": "a list", "object": "an object",
+    "list": "a list", "object": "an object", FAILURE: "a word of failure",
 }  # fmt: skip
 ELEMENT = "[]"
 
@@ -92,8 +96,8 @@ def class_of(
     if isinstance(document, dict):
         return AnswerClass(status, media_type, OBJECT, tuple(sorted(_keys(document))))
     if isinstance(document, list):
-        first = document[0] if document else None
-        keys = [(f"{ELEMENT}.{key}", "") for key in first] if isinstance(first, dict) else []
+        objects = (element for element in document if isinstance(element, dict))
+        keys = {(f"{ELEMENT}.{key}", "") for element in objects for key in element}
         named = tuple(sorted(keys)) if len(keys) <= MOST_KEYS else ()
         return AnswerClass(status, media_type, LIST if document else EMPTY_LIST, named)
     is_number = isinstance(document, int | float) and not isinstance(document, bool)
@@ -117,7 +121,9 @@ def _state(value: Any) -> str:
         return "number"
     if not value:
         return "empty"
-    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
+    if isinstance(value, str):
+        return FAILURE if value.casefold() in FAILURES else "text"
+    return "list" if isinstance(value, list) else "object"
 
 
 def example_of(body: str) -> str:
@@ -252,7 +258,7 @@ def _words(answer: AnswerClass, above: str = "") -> str:
         above = ELEMENT if answer.form == LIST else above
         names = [path.rpartition(".")[2] for path, _ in answer.keys if _above(path) == above]
         more = [f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else []
-        where = f" in {'each element' if above == ELEMENT else above}" if above else ""
+        where = f" in {'elements' if above == ELEMENT else above}" if above else ""
         listed = ", ".join([*names[:MOST_LISTED], *more])
         return f"have the key{'s' * (len(names) != 1)} {listed}{where}" if names else "have no keys"
     if answer.form in (TEXT, NUMBER):

@@ -1,14 +1,16 @@
-"""What a comparison would be with its refused trials, where one side has more of them.
+"""What a comparison would be with its refused trials, where they may change it.
 
 A trial is refused for a reason that may go with its result: a late client, a queue that grows, a
 process that was lost. If it is the slow trials of one side that are refused, the side looks faster
-than it is. So a comparison whose sides have lost different numbers of trials is told twice: with
-its valid trials, and with all that have a value.
+than it is. So a comparison is told twice, with its valid trials and with all that have a value,
+where its sides have lost different numbers of trials, and where those that both have lost move an
+end of its interval by more than the interval is wide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pandas as pd
@@ -39,15 +41,17 @@ class Refused:
         return f"refused: {', '.join(f'{n} of {of}' for n, of in refused)}"
 
 
-def unequal(
+def refused_trials(
     run: Run,
     contrast: Contrast,
     used: pd.DataFrame,
+    effect: Effect,
     effect_with: Callable[[pd.DataFrame], Effect],
 ) -> Refused | None:
-    """Return the refused trials of a contrast if one side has more of them than the other.
+    """Return the refused trials of a contrast if they may change it.
 
-    ``used`` are the trials that were compared, and ``effect_with`` returns the effect of others.
+    ``used`` are the trials that were compared, with this effect, and ``effect_with`` returns the
+    effect of others.
     """
     trials = run.current_trials()
     trials = trials[trials["block"] < run.judged_blocks].drop_duplicates(
@@ -59,14 +63,19 @@ def unequal(
         for levels in sides_of(contrast)[:2]
     }
     numbers = {name: int(is_of_side.sum()) for name, is_of_side in of_side.items()}
-    if len(set(numbers.values())) <= 1:
+    if not any(numbers.values()):
         return None
     chosen = refused[pd.concat(of_side, axis=1).any(axis=1)]
     has_value = chosen.get(contrast.response, pd.Series(dtype=float)).notna()
-    effect = None
+    of_all = None
     if has_value.any():
-        try:
-            effect = effect_with(trials)
-        except AnalysisError:
-            effect = None
-    return Refused(numbers, len(chosen) - int(has_value.sum()), effect)
+        with suppress(AnalysisError):
+            of_all = effect_with(trials)
+    if len(set(numbers.values())) == 1 and not (of_all and _is_far(of_all, effect)):
+        return None
+    return Refused(numbers, len(chosen) - int(has_value.sum()), of_all)
+
+
+def _is_far(of_all: Effect, effect: Effect) -> bool:
+    width = effect.high - effect.low
+    return of_all.low < effect.low - width or of_all.high > effect.high + width
