@@ -209,9 +209,9 @@ def _typed(field: FieldInfo, value: Any) -> Any:
     """Return a value in the form of its parameter's type, where it can have that."""
     if isinstance(value, str):
         is_whole = any(isinstance(item, Whole) for item in field.metadata)
-        return from_text(field.annotation, value, is_whole)
+        value = from_text(field.annotation, value, is_whole)
     element = _element_of(field.annotation)
-    if element is None:
+    if element is None or isinstance(value, str):
         return value
     if value is None:
         return None if NoneType in get_args(field.annotation) else []

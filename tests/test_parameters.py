@@ -82,6 +82,7 @@ TYPED = [
     ("custom_service", "env", '["MODE=a,b", "LEVEL"]', ("MODE=a,b", "LEVEL")),
     ("sync_vs_async", "pool_minconn", "max,1", ("max", "1")),
     ("sync_vs_async", "pool_minconn", ["max", 1], ("max", "1")),
+    ("sync_vs_async", "pool_minconn", '["max", 1]', ("max", "1")),
     ("sync_vs_async", "from_run", "12e345", "12e345"),
     ("sync_vs_async", "from_run", "", None),
 ]  # fmt: skip

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from perflab.errors import AnalysisError
 from perflab.recordings.columns import PHASE_COLUMN
 from perflab.statistics.in_words import as_share, counted, number, signed
-from perflab.statistics.quantiles import t_interval
+from perflab.statistics.quantiles import across_trials, t_interval
 
 APP = "app"
 PART_COLUMNS = ["treatment", "part", "mean_ms", "share", "trials", "requests"]
@@ -58,21 +58,24 @@ def part_words(part: str) -> str:
 
 
 def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
-    """Return the mean time of every part, per treatment; only successes count.
+    """Return the time that every part typically takes, per treatment; only successes count.
 
     ``band`` chooses requests of each trial: "all", those around its "median" (45th to 55th
     percentile of response time), or its "tail" (the slowest 5%); AnalysisError for another.
 
-    Columns: treatment, part, mean_ms (mean over trials of the trials' means; the parts of a
-    treatment add up to its mean response time), share (of the mean response time), trials,
-    requests. A phase that a treatment never reports has no row.
+    Columns: treatment, part, mean_ms (mean over trials of the trials' means, in proportion so that
+    the parts of a treatment add up to its typical mean response time, as tables have it), share,
+    trials, requests. A phase that a treatment never reports has no row.
     """
     good = _of_band(requests, band)
     rows = []
     for treatment, of_treatment in good.groupby("treatment", sort=False):
         parts = split(of_treatment)
         by_trial = parts.groupby(of_treatment["trial_id"])
-        means = by_trial.mean().mean()
+        of_trials = by_trial.mean()
+        means = of_trials.mean()
+        if (total := float(means.sum())) > 0:
+            means *= across_trials(of_trials.sum(axis=1)).value / total
         whole = float(means.sum())
         rows += [
             {
@@ -192,8 +195,8 @@ def largest_phase(table: pd.DataFrame, treatment: str, label: str) -> str:
     top = parts.iloc[int(parts["mean_ms"].to_numpy().argmax())]
     spent = f"{number(top['mean_ms'])} of {number(parts['mean_ms'].sum())} ms"
     return (
-        f"{label}: the largest part of the response time is {part_words(top['part'])}, {spent} on "
-        f"average ({as_share(top['share'])}; {counted(int(top['trials']), 'trial')}, "
+        f"{label}: the largest part of the response time is {part_words(top['part'])}, typically "
+        f"{spent} ({as_share(top['share'])}; {counted(int(top['trials']), 'trial')}, "
         f"{counted(int(top['requests']), 'request')})."
     )
 
