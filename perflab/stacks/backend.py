@@ -39,6 +39,8 @@ KINDS = ("run", "up")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,99}")
 FIELDS = ("stack", "service", "kind", "port", "scope")
 HOST = "127.0.0.1"
+# A service may take so long to end, and where the user waits for it.
+STOP_TIMEOUT_S, HASTY_TIMEOUT_S = 10.0, 2.0
 # The copy is on disk when it ends: it must not be written while a trial is measured.
 COPY = ("sh", "-c", 'cp -a --reflink=auto "$0/." "$1/" && sync -f "$1"')
 # The kernel gives outgoing connections ports from 32,768 on. One of these could take a port of that
@@ -269,10 +271,10 @@ class Instance(Protocol):
     def resume(self) -> None:
         """Let the service run again."""
 
-    def stop(self, keep_data: bool = False) -> bool:
+    def stop(self, keep_data: bool = False, in_haste: bool = False) -> bool:
         """End the service and remove its data; return whether it did not end in order.
 
-        It never raises for a dead service.
+        It never raises for a dead service. ``in_haste``, it is killed after 2 s instead of 10.
         """
 
     def exit_status(self) -> int | None:

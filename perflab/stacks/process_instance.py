@@ -18,10 +18,18 @@ from perflab.errors import StackError
 from perflab.host.meters import ProcessTreeMeter
 from perflab.host.processes import bound_to, how_it_ended
 from perflab.stacks import listening, stack_folders
-from perflab.stacks.backend import Interrupted, Launch, never, printed_by, rendered, run_command
+from perflab.stacks.backend import (
+    HASTY_TIMEOUT_S,
+    STOP_TIMEOUT_S,
+    Interrupted,
+    Launch,
+    never,
+    printed_by,
+    rendered,
+    run_command,
+)
 from perflab.stacks.service_processes import end, family, is_alive, of_service, working_in
 
-STOP_TIMEOUT_S = 10.0
 # A command that ends in order may have started a server elsewhere, which listens within this time.
 BACKGROUND_S = 5.0
 HIDDEN = (
@@ -93,11 +101,12 @@ class ProcessInstance:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
-    def stop(self, keep_data: bool = False) -> bool:
+    def stop(self, keep_data: bool = False, in_haste: bool = False) -> bool:
         """End the service with all processes that it started; return whether some were killed."""
         first = signal.Signals[self.launch.spec.stop_signal]
         self.follow()
-        killed = end([*family(*self._roots()), *working_in(self._data)], first, STOP_TIMEOUT_S)
+        ending = [*family(*self._roots()), *working_in(self._data)]
+        killed = end(ending, first, HASTY_TIMEOUT_S if in_haste else STOP_TIMEOUT_S)
         # Nobody has waited for the first process yet, so its id is still the id of its group.
         if self._child.returncode is None:
             with contextlib.suppress(ProcessLookupError):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import psutil
@@ -320,18 +321,22 @@ class Residents:
             self.backend.clear(stack)
 
     def stop(self) -> None:
-        """Stop everything, dependents first; services that nobody needs any more end together."""
+        """Stop everything, dependents first; services that nobody needs any more end together.
+
+        After an interrupt they have 2 s to end.
+        """
         for database in self._databases.values():
             database.close()
         self._databases.clear()
         self._lasting.clear()
         needs = {item.name: set(item.needs.values()) for item in self.residency.residents}
+        end = partial(stopped, in_haste=bool(self._interrupted()))
         while self._instances:
             needed = set().union(*(needs[name] for name in self._instances))
             free = [name for name in self._instances if name not in needed]
             ending = {name: self._instances.pop(name) for name in free}
             with ThreadPoolExecutor(len(ending)) as pool:
-                for name, problem in zip(ending, pool.map(stopped, ending.values()), strict=True):
+                for name, problem in zip(ending, pool.map(end, ending.values()), strict=True):
                     if problem:
                         self._tell(f"{name}: {problem}")
         while self._ports:
@@ -343,10 +348,10 @@ def _lasting(instance: Instance, table: ProcessTable) -> dict[psutil.Process, st
     return members(instance.meter().members(table), instance.launch.spec.processes.lasting)
 
 
-def stopped(instance: Instance) -> str:
+def stopped(instance: Instance, in_haste: bool = False) -> str:
     """Stop a service; return a sentence where that took long, or where its port is still used."""
     began, port = time.monotonic(), instance.launch.port
-    was_killed = instance.stop()
+    was_killed = instance.stop(in_haste=in_haste)
     took_s = time.monotonic() - began
     # The kernel closes the sockets of a large process some time after it was killed.
     until = time.monotonic() + CLOSED_WITHIN_S

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Barrier
@@ -162,9 +163,9 @@ def test_services_end_side_by_side_and_a_slow_one_is_told(monkeypatch: pytest.Mo
     first, second = duel.started()
     both, stop = Barrier(2), ProcessInstance.stop
 
-    def side_by_side(instance: ProcessInstance) -> bool:
+    def side_by_side(instance: ProcessInstance, in_haste: bool = False) -> bool:
         both.wait(60)
-        return stop(instance)
+        return stop(instance, in_haste=in_haste)
 
     monkeypatch.setattr(ProcessInstance, "stop", side_by_side)
     duel.residents.stop()
@@ -172,3 +173,15 @@ def test_services_end_side_by_side_and_a_slow_one_is_told(monkeypatch: pytest.Mo
     assert sorted(words[:11] for words in slow) == ["a: it took ", "b: it took "]
     assert not psutil.pid_exists(first.pid)
     assert not psutil.pid_exists(second.pid)
+
+
+def test_after_an_interrupt_nobody_waits_for_a_slow_end() -> None:
+    interrupts: list[str] = []
+    duel = Duel(*[SERVER.replace(" ", f" -c {shlex.quote(STUBBORN)} ", 1)] * 2)
+    duel.residents._interrupted = lambda: "".join(interrupts)
+    services = duel.started()
+    interrupts.append("Ctrl-C")
+    began = time.monotonic()
+    duel.residents.stop()
+    assert time.monotonic() - began < process_instance.STOP_TIMEOUT_S / 2
+    assert not any(psutil.pid_exists(service.pid) for service in services)

@@ -2,9 +2,9 @@
 
 A status of 200 does not make an answer right: JSON-RPC and GraphQL report errors with it, and a
 page to sign in comes with it, too. The class of an answer is its status, its media type and, of a
-JSON object, its keys and the kinds of their values, down to the fourth level, where words that say that
-something failed are a kind of text; of a JSON list, whether it is empty, and the keys of its
-elements; of anything else its length.
+JSON object, its keys and the kinds of their values, down to the fourth level (words that say that
+something failed are a kind); of a JSON list, whether it is empty, and the keys of its elements; of
+anything else its length.
 
 An answer that checks have seen is not right for that, either: a circuit breaker opens under load.
 Where a class is far more frequent under load than in the checks, and than on the other side, that

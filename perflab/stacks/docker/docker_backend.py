@@ -18,8 +18,10 @@ from perflab.host.meters import CgroupMeter
 from perflab.host.processes import how_it_ended
 from perflab.stacks.backend import (
     COPY,
+    HASTY_TIMEOUT_S,
     HOST,
     NO_WORK,
+    STOP_TIMEOUT_S,
     Interrupted,
     Labels,
     Launch,
@@ -73,12 +75,12 @@ class DockerInstance:
         with contextlib.suppress(*NO_ANSWER):
             self._container.unpause()
 
-    def stop(self, keep_data: bool = False) -> bool:
+    def stop(self, keep_data: bool = False, in_haste: bool = False) -> bool:
         """Stop and remove the container and its volume; return whether it had to be killed."""
         self.resume()
         was_killed = False
         with contextlib.suppress(*NO_ANSWER):
-            self._container.stop(timeout=8)
+            self._container.stop(timeout=int(HASTY_TIMEOUT_S if in_haste else STOP_TIMEOUT_S))
             was_killed = "SIGKILL" in self.exit_reason()
         with contextlib.suppress(*NO_ANSWER):
             self._container.remove(force=True, v=True)
