@@ -41,7 +41,7 @@ COMPARED = (
 OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
 PREPARED_IN = f'cd "$1"/{{folder}}\neval "${PREPARE}"\n'
-SCRIPT = "prepare.sh"
+SCRIPT, PROJECT = "prepare.sh", "{project}"
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
 
@@ -131,7 +131,8 @@ def _written(
 
 def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[dict[str, Any], str]:
     """Return the entries of the description, and the script that prepares a process."""
-    passed = parameters.variables
+    home = str(begins_in(parameters.folder))
+    passed = {name: text.replace(PROJECT, home) for name, text in parameters.variables.items()}
     variables = {"PORT": "{port}", "HOST": "{host}", **passed}
     description: dict[str, Any] = {
         "summary": variant.text,
@@ -145,16 +146,19 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
             "timeout_s": parameters.start_timeout_s,
         },
     }
-    script, begin = "", [*BEGIN_IN, str(begins_in(parameters.folder))]
+    script, begin = "", [*BEGIN_IN, home]
+
+    def words(command: str) -> list[str]:
+        given = words_of(command, parameters.told)
+        return _taken_out([word.replace(PROJECT, home) for word in given], variables)
+
     match variant.kind:
         case "command":
-            words = _taken_out(words_of(variant.place, parameters.told), variables)
-            description["command"] = [*begin, *words]
+            description["command"] = [*begin, *words(variant.place)]
         case "git" | "tree" if parameters.command:
-            words = _taken_out(words_of(parameters.command, parameters.told), variables)
             below = _below_top(variant)
             begin = [*BEGIN_IN, f"{{artifacts}}/{below}"]
-            description["command"] = [*begin, *words]
+            description["command"] = [*begin, *words(parameters.command)]
             script = _filled(variant) + PREPARED_IN.format(folder=shlex.quote(str(below)))
             # What a store tells is not known before it runs.
             known = {name: text for name, text in passed.items() if not PLACEHOLDER.search(text)}
@@ -170,9 +174,9 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
         case "image":
             description["docker"] = {"image": variant.place}
     if parameters.setup:
-        words = _taken_out(words_of(parameters.setup, parameters.told), variables)
         # In a container it begins in the image's own folder.
-        description["setup"] = {"command": [*begin * bool(description["command"]), *words]}
+        begin = begin * bool(description["command"])
+        description["setup"] = {"command": [*begin, *words(parameters.setup)]}
     return description, script
 
 
