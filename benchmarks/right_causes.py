@@ -10,6 +10,7 @@ each with its lines and the commit of the lab that said them.
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import sys
@@ -244,7 +245,8 @@ def duel(place: Path, programs: Path, stack: str, planted: str) -> dict[str, Any
     causes, lines = causes_of(run, *sides), why_lines(run, *sides)
     named = [bool(planted) and CAUSES[stack, planted] in line for line in lines]
     whole = causes.response.change if causes else 0.0
-    left = whole - sum(each.explains_ms for each in causes.causes) if causes else 0.0
+    explained = [each.explains_ms for each in causes.causes] if causes else []
+    left = whole - sum(ms for ms in explained if not math.isnan(ms))
     return {
         "first": any(named[:1]), "one of three": any(named),
         "any": bool(causes and causes.causes), "change_ms": whole,
