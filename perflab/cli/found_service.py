@@ -43,7 +43,7 @@ PROGRAM = re.compile(r"(?!(?:cd|export|set|source|test)$)\w[\w.-]*")
 OF_PYTHON = re.compile(r"python3?|gunicorn|uvicorn|hypercorn|daphne|flask|fastapi|waitress-serve")
 APP = re.compile(r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:\w+\.)?(?:FastAPI|Starlette|Flask)\(", re.M)
 PORT = re.compile(r"\$\{PORT(?::-?\d+)?\}|\$PORT\b")
-OF_A_SHELL = re.compile(r"[$&|;<>`*(]")
+NEEDS_A_SHELL = re.compile(r"[$&|;<>`*(]")
 HEALTH = re.compile(r"[\"'](?:GET )?/?((?:api/|_)?(?:healthz?|livez|readyz|ping))/?[\"']")
 # Roles, the store of each, and packages that speak to it (the last part of a Go module's name), or
 # extras of packages that bring one.
@@ -154,7 +154,7 @@ def _as_command(line: str, prepare: str) -> str:
         line = f"{GO_PROGRAM} {rest}".rstrip()
     elif prepare in PYTHON.values() and (OF_PYTHON.fullmatch(first) or not is_here):
         line = f".venv/bin/{first.replace('python3', 'python')} {rest}".rstrip()
-    return shlex.join(["sh", "-c", f"exec {line}"]) if OF_A_SHELL.search(line) else line
+    return shlex.join(["sh", "-c", f"exec {line}"]) if NEEDS_A_SHELL.search(line) else line
 
 
 def _python_command(

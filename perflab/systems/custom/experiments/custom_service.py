@@ -21,9 +21,10 @@ from perflab.stacks.builds import made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import BEGIN_IN, PREPARE, VARIANT
 from perflab.stacks.stores import store_node
+from perflab.systems.custom.fields import begins_in
 from perflab.systems.custom.instruments import ByRequest, RightAnswer, ServiceCost
 from perflab.systems.custom.needs import image_of
-from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
+from perflab.systems.custom.parameters import OwnServiceParameters
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.revisions import is_dirty, merge_base, top_of
 from perflab.systems.custom.stores import SharedStores, StoreRows
