@@ -131,6 +131,22 @@ def test_two_statements_that_became_a_dearer_one_are_told_by_it() -> None:
 
 
 @pytest.mark.promise
+def test_threads_that_wait_for_a_core_beside_the_request_explain_no_more_than_is_left() -> None:
+    # One core for all: while the statement works, threads that serve no request wait for it.
+    dearer = ("statement", "db: SELECT a FROM t WHERE b = $1")
+    changes = {
+        ("response", ""): (500.0, 3.0), READ: (0.0, 0.0), dearer: (2.0, 1.0),
+        ("wait", "a core"): (NOTHING, 2.5), ("wait", "a core (db)"): (NOTHING, 0.9),
+    }  # fmt: skip
+    waits = {("wait", "a core"): (NOTHING, 1.3), ("wait", "a core (db)"): (NOTHING, 0.1)}
+    causes = compared(changes, {**PLAIN, dearer: (0.0, 0.0), **waits})
+    assert causes.causes[0].text == f"{dearer[1]} instead of {READ[1]}"
+    explained = sum(one.explains_ms for one in causes.causes)
+    assert explained == pytest.approx(causes.response.change, rel=0.15)
+    assert causes.times["not explained", ""].new == pytest.approx(0.0, abs=0.05)
+
+
+@pytest.mark.promise
 def test_equal_sides_have_no_cause_and_the_size_that_would_be_seen_is_told() -> None:
     causes = compared({})
     assert causes.causes == ()

@@ -24,6 +24,7 @@ from perflab.analysis.accounts.cause_texts import (
     replaced,
 )
 from perflab.analysis.accounts.entries import (
+    CORE,
     CPU,
     METRIC,
     RESPONSE,
@@ -53,7 +54,6 @@ MOST_CAUSES = 3
 UNREAD = ("accounts.statements", "accounts.metrics", "functions.unknown")
 OPENED = ("count", "connections opened")
 DELAYED = ("count", "delayed acknowledgements")
-CORE = "a core"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ METRIC = "metric"
 # A metric of at least this share of the response time, on both sides, is the response time.
 THE_REQUEST = 0.8
 RESPONSE, REST, CPU = ("response", ""), ("not explained", ""), ("cpu", "")
+# Entries of waits for a core begin so; those of stores have their names behind it.
+CORE = "a core"
 Key = tuple[str, str]
 Name = TypeVar("Name")
 
@@ -52,7 +54,8 @@ class Entry:
 def by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return times, those of metrics, and counts by treatment and block.
 
-    There is a column for each kind and entry.
+    There is a column for each kind and entry. Waits for a core are summed over threads, of which
+    others than the request's wait as well: they are no longer than what no other time explains.
     """
     is_metric = table["kind"] == METRIC
     times, metrics, counts = (
@@ -65,8 +68,12 @@ def by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFr
         )
     )  # fmt: skip
     if len(times):
-        parts = times.drop(columns=[RESPONSE]).sum(axis=1)
-        times[REST] = times[RESPONSE] - parts
+        cores = [key for key in times if key[0] == "wait" and key[1].startswith(CORE)]
+        left = times[RESPONSE] - times.drop(columns=[RESPONSE, *cores]).sum(axis=1)
+        waited = times[cores].sum(axis=1)
+        share = (left.clip(lower=0) / waited.where(waited > 0)).clip(upper=1).fillna(0.0)
+        times[cores] = times[cores].mul(share, axis=0)
+        times[REST] = left - times[cores].sum(axis=1)
     return times, metrics, counts
 
 
