@@ -52,6 +52,7 @@ FIGURES = {
     "reference:latency_cpu": ("delivery_cpu",),
     "8b5a99": ("ladder",),
     "20604e": ("pings",),
+    "reference:serialization": ("codec_cost",),
     "reference:llm_streaming": ("stream_costs",),
     "ba8c93": ("users_by_limit",),
 }
