@@ -296,7 +296,7 @@ def summary(rows: pd.DataFrame) -> list[Mapping[str, object]]:
             "anything": Rate(int(of_one["any"].sum()), len(of_one)).text(),
             "change, ms": f"{of_one['change_ms'].median():.2f}",
             "unexplained": f"{of_one['unexplained'].median():.0%}",
-            "exchanged sides": "" if planted else f"{of_one['exchanged'].mean():.1%}",
+            "exchanged": "" if planted else f"{pd.to_numeric(of_one['exchanged']).mean():.1%}",
         }
         for (stack, planted), of_one in rows.groupby(["stack", "planted"], sort=False)
     ]
