@@ -12,6 +12,7 @@ import pandas as pd
 
 from perflab.errors import ProfilerFailed
 from perflab.host.meters import ProcessTable
+from perflab.host.thread_accounts import accounts_of
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.node_profile import NodeProfile, node_process
 from perflab.instruments.perf_profile import PerfProfile
@@ -36,19 +37,24 @@ class Sampler(Protocol):
 
 
 class _PythonProfile:
-    def __init__(self, pid: int, bound_s: float, labels: Mapping[str, str]) -> None:
-        self._pid = pid
-        self._profiler = PySpy(pid, RATE_HZ, bound_s, labels, children=True)
+    def __init__(self, pids: Sequence[int], bound_s: float, labels: Mapping[str, str]) -> None:
+        self._pids = pids
+        self._profiler = PySpy(pids[0], RATE_HZ, bound_s, labels, children=True)
 
     def begin(self) -> None:
         self._profiler.begin()
+        self._before = accounts_of(self._pids)
 
     def samples(self) -> tuple[Counter[str], Counter[str]]:
-        folder = str(Path(f"/proc/{self._pid}/cwd").readlink())
+        folder = str(Path(f"/proc/{self._pids[0]}/cwd").readlink())
+        ran_ns = {
+            thread: run_ns - self._before.get((pid, thread), (0, 0))[0]
+            for (pid, thread), (run_ns, _) in accounts_of(self._pids).items()
+        }
         profile = self._profiler.collect()
         chains = without_waiting(profile.chains)
         counts = dict(zip(chains["chain"], chains["samples"], strict=True))
-        return own_functions(profile.text, folder), Counter(counts)
+        return own_functions(profile.text, folder, ran_ns=ran_ns), Counter(counts)
 
 
 def sampler_of(
@@ -63,7 +69,7 @@ def sampler_of(
     if any(_program(member) == JAVA for member in members):
         raise ProfilerFailed("nothing here reads the functions of a JVM")
     if is_python(members):
-        return _PythonProfile(pid, bound_s, labels)
+        return _PythonProfile([pid, *(other for other in members if other != pid)], bound_s, labels)
     return PerfProfile(members, bound_s, labels)
 
 

@@ -22,9 +22,10 @@ import subprocess
 import sysconfig
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -33,6 +34,7 @@ from perflab.errors import ProfilerFailed
 from perflab.host.temporary_folders import temporary_folder
 
 _INSTALLED = re.compile(r".*/(?:site-packages|python3\.\d+)/")
+_THREAD = re.compile(r"\bThread (\d+)")
 _PART = re.compile(r"(?:\.<locals>)?\.?<(?!locals)\w+>$")
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
@@ -92,7 +94,13 @@ def _name(frame: Mapping[str, Any]) -> str:
     return f"{frame['name']} ({file})".replace(";", ":")
 
 
-def own_functions(text: str, folder: str, *, waiting: bool = False) -> Counter[str]:
+def own_functions(
+    text: str,
+    folder: str,
+    *,
+    waiting: bool = False,
+    ran_ns: Mapping[int, int] = MappingProxyType({}),
+) -> Counter[str]:
     """Return the samples of a profile by function of the service's own code.
 
     A sample counts for the innermost function of a file that is neither Python's nor installed;
@@ -100,19 +108,42 @@ def own_functions(text: str, folder: str, *, waiting: bool = False) -> Counter[s
     process, count for nothing. Files are named from ``folder`` on, so that copies of a function in
     two folders have one name. With ``waiting``, threads that wait count, too, but only those that
     are in one's own code: the others wait for work.
+
+    A thread that is ready to run is sampled as well as one that runs. So where ``ran_ns`` has the
+    time on a core of each thread, the samples of a thread count in proportion to it.
     """
     document = json.loads(text)
     frames = document["shared"]["frames"]
-    counts: Counter[str] = Counter()
+    threads: list[tuple[int, Counter[str]]] = []
     for thread in document["profiles"]:
+        working: Counter[str] = Counter()
+        idle: Counter[str] = Counter()
         for sample in thread["samples"]:
             chain = [frames[place] for place in sample if frames[place].get("file")]
             own = _own_function(chain, folder)
             if waiting and own:
-                counts[own] += 1
-            elif chain and not waiting and not _WAITING.search(_name(chain[-1])):
-                counts[own or _module(chain[-1])] += 1
-    return counts
+                working[own] += 1
+            elif chain and not waiting:
+                waits = _WAITING.search(_name(chain[-1]))
+                (idle if waits else working)[own or _module(chain[-1])] += 1
+        number = _THREAD.search(str(thread.get("name")))
+        threads.append((int(number[1]) if number else 0, working or (idle if ran_ns else working)))
+    return _by_time_on_cores(threads, ran_ns)
+
+
+def _by_time_on_cores(
+    threads: Sequence[tuple[int, Counter[str]]], ran_ns: Mapping[int, int]
+) -> Counter[str]:
+    """Return the samples of all threads, in proportion to their times where all are known."""
+    sampled = [(number, counts) for number, counts in threads if counts]
+    weights = [1.0] * len(sampled)
+    if all(number in ran_ns for number, _ in sampled) and any(ran_ns[n] for n, _ in sampled):
+        per_ns = sum(counts.total() for _, counts in sampled) / sum(ran_ns[n] for n, _ in sampled)
+        weights = [ran_ns[number] * per_ns / counts.total() for number, counts in sampled]
+    by_function: Counter[str] = Counter()
+    for (_, counts), weight in zip(sampled, weights, strict=True):
+        by_function.update({name: round(weight * count) for name, count in counts.items()})
+    return +by_function
 
 
 def _own_function(chain: list[dict[str, Any]], folder: str) -> str:

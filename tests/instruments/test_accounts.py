@@ -78,6 +78,29 @@ def test_a_sample_counts_for_the_innermost_function_of_the_services_own_code() -
     }  # fmt: skip
 
 
+@pytest.mark.promise
+def test_a_thread_that_only_waited_for_a_core_gets_no_more_than_it_ran() -> None:
+    frames = [
+        frame("work", "/srv/x1/app.py"),
+        frame("accept", "/srv/x1/.venv/lib/python3.11/site-packages/gunicorn/gthread.py"),
+        frame("select", "/usr/lib/python3.11/selectors.py"),
+    ]
+    named = [('Process 7 Thread 11 "pool"', [[0]] * 50), ('Thread 7 "MainThread"', [[1]] * 50)]
+    profiles = [{"name": name, "samples": samples} for name, samples in named]
+    text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})
+    assert own_functions(text, "/srv/x1") == {"work (app.py)": 50, "module gunicorn": 50}
+    ran_ns = {7: 100_000, 11: 900_000}
+    assert own_functions(text, "/srv/x1", ran_ns=ran_ns) == {
+        "work (app.py)": 90, "module gunicorn": 10,
+    }  # fmt: skip
+    # Of a thread that nobody timed nothing is known: samples stay as they are.
+    assert own_functions(text, "/srv/x1", ran_ns={11: 5})["module gunicorn"] == 50
+    # A thread that was only seen to wait has run, too.
+    profiles[1]["samples"] = [[2]] * 10
+    text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})
+    assert own_functions(text, "/srv/x1", ran_ns=ran_ns)["module selectors"] == 6
+
+
 SERVER = """
 const http = require("http");
 function digits(n) { return n < 2 ? 1 : digits(n - 1) + digits(n - 2); }

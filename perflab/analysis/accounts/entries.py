@@ -68,12 +68,13 @@ def by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFr
         )
     )  # fmt: skip
     if len(times):
-        cores = [key for key in times if key[0] == "wait" and key[1].startswith(CORE)]
-        left = times[RESPONSE] - times.drop(columns=[RESPONSE, *cores]).sum(axis=1)
-        waited = times[cores].sum(axis=1)
+        kinds, entries = (times.columns.get_level_values(level) for level in ("kind", "entry"))
+        is_core = np.array((kinds == "wait") & entries.str.startswith(CORE))
+        left = times[RESPONSE] - times.loc[:, ~is_core].drop(columns=[RESPONSE]).sum(axis=1)
+        waited = times.loc[:, is_core].sum(axis=1)
         share = (left.clip(lower=0) / waited.where(waited > 0)).clip(upper=1).fillna(0.0)
-        times[cores] = times[cores].mul(share, axis=0)
-        times[REST] = left - times[cores].sum(axis=1)
+        times.loc[:, is_core] = times.loc[:, is_core].mul(share, axis=0)
+        times[REST] = left - waited * share
     return times, metrics, counts
 
 
