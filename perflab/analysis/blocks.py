@@ -26,6 +26,7 @@ from perflab.recordings.responses import (
     without_client,
 )
 from perflab.statistics.block_ends import Ends, mean_of
+from perflab.statistics.comparison import NOTHING_TO_COMPARE
 
 # A column of trials that is not recorded: a known value less the client's part.
 WITHOUT_CLIENT = "without the client"
@@ -48,6 +49,8 @@ def ends_of(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Ends, E
     The second is None, or the ends if the client's part of a time is alike on all sides, where that
     is not assumed.
     """
+    if trials.empty:
+        raise AnalysisError(NOTHING_TO_COMPARE)
     response, client = contrast.response, client_column(contrast.response)
     if response not in trials.columns and at_least_column(response) not in trials.columns:
         raise AnalysisError(f"the trials have no column '{response}'")

@@ -44,6 +44,7 @@ NO_SPREAD = (
     "all blocks give the same effect, which hides the noise: 6 blocks would give an interval, or a "
     "source with more digits"
 )
+NOTHING_TO_COMPARE = "no block has a valid trial on both sides; there is nothing to compare"
 USUAL_P = 0.05
 
 
@@ -170,7 +171,7 @@ def effect_from(blocks: Blocks, scale: Scale) -> Effect:
     x, looks = blocks.measured, blocks.looks
     back: Callable[[float], float] = math.exp if scale == "ratio" else float
     if not len(x):
-        raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
+        raise AnalysisError(NOTHING_TO_COMPARE)
     if len(x) == 1:
         ratio, nan, by_block = back(x[0]), math.nan, (float(x[0]),)
         return Effect(ratio, nan, nan, nan, 1, nan, by_block, looks=looks, blocks=blocks)
@@ -257,7 +258,7 @@ def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None
         if known.any() and np.isfinite(of_blocks[known]).all():
             return _one_sided(of_blocks, side, scale, rule)
     if not known.any():
-        raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
+        raise AnalysisError(NOTHING_TO_COMPARE)
     raise NothingLimits(
         "only bounds are known on both sides, or on different sides in different blocks: nothing "
         "limits the effect"

@@ -31,7 +31,7 @@ from perflab.reports.findings import sentences
 from perflab.reports.section import page_table, page_text
 from perflab.reports.verdicts import shown_findings
 from tests.golden.recordings import CASES, Case, write_recording
-from tests.reports.test_duel_answer import CALM, finding, ratio
+from tests.reports.test_duel_answer import CALM, CPU, finding, ratio
 from tests.support.synthetic import Planted, contrast_of, write_run
 
 VARIANTS = tuple(f"{name}=command:python3 server.py --port {{port}}" for name in ("old", "new"))
@@ -94,6 +94,16 @@ def test_a_duel_beside_much_other_work_says_so_below_its_answer(
     for words in (["show"], ["show", "--full"]):
         shown = CliRunner().invoke(app, [*words, str(duel_of_two.path)]).stdout
         assert "Doubtful: others used 60% of the cores meanwhile" in shown
+
+
+def test_a_duel_that_failed_before_its_first_trial_says_once_that_nothing_was_compared(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = duel_of_two.trials().head(0).drop(columns=[CPU, "service_memory_bytes"])
+    monkeypatch.setattr(Run, "trials", lambda _: trials)
+    shown = CliRunner().invoke(app, ["show", str(duel_of_two.path)]).stdout
+    assert shown.count("there is nothing to compare") == 1
+    assert "column" not in shown
 
 
 @pytest.mark.parametrize(("codes", "status"), [((), 3), (("generator.late",), 4)])
