@@ -36,9 +36,14 @@ def is_open(finding: Finding, findings: Mapping[str, Finding]) -> bool:
 
 
 def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
-    """Yield how many requests failed of each side, or that failures leave a time open."""
+    """Yield how many requests failed of each side, or that failures leave a time open.
+
+    That none failed is said of all requests together, and not again of those of each name.
+    """
     blocks = finding.effect.blocks if finding.effect else None
     if isinstance(blocks, BlocksOfShares):
+        if blocks.none_failed and finding.contrast.response != FAILURES:
+            return
         sides = zip(
             (finding.contrast.numerator, finding.contrast.denominator),
             (blocks.new, blocks.old),

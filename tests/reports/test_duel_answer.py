@@ -183,6 +183,11 @@ def test_a_note_says_of_how_many_requests_how_many_failed_and_how_many_may() -> 
     ]
     (text,) = caveats(finding("failure_share", of_shares([2000] * 8, [0] * 8), "difference"), {})
     assert text.startswith("16,000 of 16,000 requests of new failed (at least 99.9% do), 0 of")
+    # What none of all requests did, none of a name did.
+    none, one = of_shares([0] * 8, [0] * 8), of_shares([1, *[0] * 7], [0] * 8)
+    of_name = [finding("of_list_failure_share", shares, "difference") for shares in (none, one)]
+    assert [len([*caveats(each, {})]) for each in of_name] == [0, 1]
+    assert len([*caveats(finding("failure_share", none, "difference"), {})]) == 1
 
 
 def test_a_difference_of_failures_is_in_points_wherever_it_stands() -> None:
