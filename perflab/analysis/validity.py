@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 import pandas as pd
@@ -113,43 +114,59 @@ def why_absent(run: Run, treatments: Collection[str], response: Response) -> str
     return "; ".join(filter(None, [*parts, why_unmeasured(valid, response)]))
 
 
-def why_unmeasured(valid: pd.DataFrame, response: Response, duration_s: float | None = None) -> str:
-    """Return why valid trials have no value of a response; empty if all have one.
+@dataclass(frozen=True)
+class Short:
+    """How many requests a percentile needs, and the fewest of a trial (a duration, s, would do)."""
 
-    With the duration of these trials it names the one that would do, where that is known.
-    """
-    without = valid[valid[response.name].isna()] if response.name in valid else valid.head(0)
+    fewest: int
+    needed: int
+    duration_s: int | None = None
+
+
+def why_unmeasured(valid: pd.DataFrame, response: Response) -> str:
+    """Return why valid trials have no value of a response; empty if all have one."""
+    without = _without(valid, response)
     if without.empty:
         return ""
     of = f"{len(without)} of {counted(len(valid), 'valid trial')}"
-    return f"no {response.title} from {of}: {_held_back(without, response, duration_s)}"
+    why = summed_reasons(_held_back(without, response))
+    if not why and (short := short_of_requests(valid, response)):
+        why = f"{short.fewest} of the {short.needed} requests it needs"
+    return f"no {response.title} from {of}: {why or TOO_FEW}"
 
 
-def _held_back(trials: pd.DataFrame, response: Response, duration_s: float | None) -> str:
-    warnings = [
-        [warning for warning in of_trial if _concerns(warning, response)]
-        for of_trial in trials["warnings"]
-    ]
-    return summed_reasons(warnings) or _too_few(trials, response, duration_s)
+def short_of_requests(
+    valid: pd.DataFrame, response: Response, duration_s: float | None = None
+) -> Short | None:
+    """Return how many requests valid trials lack for a percentile, if that is all they lack.
 
-
-def _too_few(trials: pd.DataFrame, response: Response, duration_s: float | None) -> str:
-    """Return that trials have too few requests for a response, with the numbers if known."""
+    With their duration it has the one that would do.
+    """
+    trials = _without(valid, response)
     base, request = split_request(response.name)
     # Of one of several requests a trial has no count, but the step of its share of failures.
     column = resolution_column(of_request(FAILURES, request)) if request else "requests"
     percentile = PERCENTILE.fullmatch(base)
-    if not percentile or column not in trials:
-        return TOO_FEW
+    if not percentile or column not in trials or any(_held_back(trials, response)):
+        return None
     counts = 1 / trials[column] if request else trials[column]
     needed, fewest = needed_n(float(percentile[1])), counts.min()
     # A trial that has enough lacks the number for another reason.
     if not (fewest > 0 and counts.max() < needed):
-        return TOO_FEW
-    told = f"{fewest:.0f} of the {needed} requests it needs"
-    if duration_s is None:
-        return told
-    return f"{told}: --duration {math.ceil(LONGER * duration_s * needed / fewest)}"
+        return None
+    enough_s = math.ceil(LONGER * duration_s * needed / fewest) if duration_s else None
+    return Short(round(fewest), needed, enough_s)
+
+
+def _without(valid: pd.DataFrame, response: Response) -> pd.DataFrame:
+    return valid[valid[response.name].isna()] if response.name in valid else valid.head(0)
+
+
+def _held_back(trials: pd.DataFrame, response: Response) -> list[list[Remark]]:
+    return [
+        [warning for warning in of_trial if _concerns(warning, response)]
+        for of_trial in trials["warnings"]
+    ]
 
 
 def _concerns(remark: Remark, response: Response) -> bool:

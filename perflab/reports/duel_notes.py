@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from perflab.analysis.decision import Kind
 from perflab.analysis.doubts.block_trend import rise_within
@@ -12,7 +12,12 @@ from perflab.analysis.gates.gate_blocks import fewest_blocks
 from perflab.analysis.gates.not_compared import is_compared
 from perflab.analysis.noise import DOUBTS
 from perflab.analysis.results import Compared, Gate
-from perflab.analysis.validity import listed_reasons, why_unmeasured
+from perflab.analysis.validity import (
+    Short,
+    listed_reasons,
+    short_of_requests,
+    why_unmeasured,
+)
 from perflab.recordings import Run
 from perflab.recordings.responses import SHARED_STORE
 from perflab.reports import failures
@@ -61,21 +66,47 @@ def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield the caveats of all findings, each with its responses, and what would decide others."""
     names_by_text: dict[str, list[str]] = {}
     blocks: dict[str, int] = {}
+    short: dict[str, Short] = {}
     for pair in pairs:
         for response, finding in pair.findings.items():
             name = f"{pair.new} " * (len(pairs) > 1) + name_of(response)
-            for text in _caveats(run, pair, finding):
+            if (lack := _short(run, finding)) is not None:
+                short[name] = lack
+            for text in () if lack else _caveats(run, pair, finding):
                 names_by_text.setdefault(text, []).append(name)
             is_open = failures.is_open(finding, pair.findings)
             if finding.decision is not None and finding.decision.blocks[1] > 0 and not is_open:
                 blocks[name] = finding.decision.blocks[1]
     for text, names in names_by_text.items():
         yield f"{', '.join(names)}: {text}"
+    if short:
+        yield _short_text(short)
     if blocks:
         yield (
             f"{', '.join(blocks)}: not decided; a fresh run of up to {max(blocks.values()):,} "
             "blocks (--blocks) would decide, if the ratios are those seen"
         )
+
+
+def _short(run: Run, finding: Finding) -> Short | None:
+    """Return how many requests a percentile needs that was not measured, if that is why."""
+    if finding.effect is not None or finding.contrast.set_by_load:
+        return None
+    valid = run.valid_trials()
+    valid = valid[valid["treatment"].isin(treatments_of(run, finding))]
+    return short_of_requests(valid, finding.response, run.record.parameters.get("duration_s"))
+
+
+def _short_text(short: Mapping[str, Short]) -> str:
+    """Return which percentiles have too few requests, and the duration that all of them need."""
+    fewest = [str(each.fewest) for each in short.values()]
+    needed = dict.fromkeys(str(each.needed) for each in short.values())
+    durations = [each.duration_s for each in short.values() if each.duration_s]
+    way_out = f": --duration {max(durations)}" if durations else ""
+    return (
+        f"{', '.join(short)}: a trial has {', '.join(fewest)} of the {' or '.join(needed)} "
+        f"requests that a percentile needs{way_out}"
+    )
 
 
 def _of_other_blocks(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
@@ -117,8 +148,7 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     if finding.effect is None and not finding.contrast.set_by_load:
         valid = run.valid_trials()
         valid = valid[valid["treatment"].isin(treatments_of(run, finding))]
-        duration_s = run.record.parameters.get("duration_s")
-        yield why_unmeasured(valid, finding.response, duration_s) or finding.verdict.reason
+        yield why_unmeasured(valid, finding.response) or finding.verdict.reason
     if undecided and finding.effect and finding.effect.n < SMALLEST_N:
         yield finding.verdict.reason
     elif undecided and finding.effect and finding.effect.p_value <= USUAL_P:

@@ -18,7 +18,7 @@ from perflab.analysis.doubts.answer_classes import Answers, class_of
 from perflab.analysis.doubts.unseen_answers import CHECK, CLASS_COLUMNS, LOAD, TABLE, answer_rows
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.typical_values import typical_value
-from perflab.analysis.validity import TOO_FEW, why_unmeasured
+from perflab.analysis.validity import TOO_FEW, Short, short_of_requests, why_unmeasured
 from perflab.cli import app
 from perflab.cli.outputs import print_shown
 from perflab.recordings import Reason, Run
@@ -193,35 +193,39 @@ def test_where_one_side_fills_its_store_more_that_stands_beside_the_answer(
 
 
 @pytest.mark.parametrize(
-    ("column", "counts", "expected"),
+    ("column", "counts", "short"),
     [
-        ("p99_ms", {"requests": 62}, "62 of the 368 requests it needs: --duration 14"),
-        ("p99_ms", {"requests": 0}, TOO_FEW),
-        ("p99_ms", {"requests": 400}, TOO_FEW),
+        ("p99_ms", {"requests": 62}, Short(62, 368, 14)),
+        ("p99_ms", {"requests": 0}, None),
+        ("p99_ms", {"requests": 400}, None),
         ("of_create_p99_ms", {"requests": 400, "of_create_failure_share_resolution": 1 / 184},
-         "184 of the 368 requests it needs: --duration 5"),
-        ("mean_ms", {"requests": 62}, TOO_FEW),
+         Short(184, 368, 5)),
+        ("mean_ms", {"requests": 62}, None),
     ],
 )  # fmt: skip
 def test_a_percentile_of_too_few_requests_is_told_with_the_duration_that_it_needs(
-    column: str, counts: dict[str, float], expected: str
+    column: str, counts: dict[str, float], short: Short | None
 ) -> None:
     declared = named(systems.experiment("custom_service").responses, column)
     assert declared is not None
     trials = pd.DataFrame([{column: np.nan, "warnings": [], **counts}] * 2)
-    told = why_unmeasured(trials, declared, duration_s=2.0)
-    assert told == f"no {declared.title} from 2 of 2 valid trials: {expected}"
+    assert short_of_requests(trials, declared, duration_s=2.0) == short
+    why = f"{short.fewest} of the 368 requests it needs" if short else TOO_FEW
+    told = why_unmeasured(trials, declared)
+    assert told == f"no {declared.title} from 2 of 2 valid trials: {why}"
 
 
-def test_the_notes_of_a_duel_say_how_long_trials_must_be_for_a_percentile(
+def test_the_notes_of_a_duel_say_once_how_long_trials_must_be_for_percentiles(
     duel_of_two: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trials = duel_of_two.trials().assign(p99_ms=np.nan, requests=62)
+    trials = duel_of_two.trials().assign(p50_ms=np.nan, p99_ms=np.nan, requests=2)
     monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
     duel_of_two.record.parameters["duration_s"] = 2.0
-    (note,) = (each for each in notes(duel_of_two, pairs_of(evaluate(duel_of_two), (), ()))
-               if "no p99 of the response time" in each)  # fmt: skip
-    assert note.endswith("62 of the 368 requests it needs: --duration 14")
+    lines = notes(duel_of_two, pairs_of(evaluate(duel_of_two), (), ()))
+    assert [line for line in lines if "p99" in line or "p50" in line] == [
+        "p50, p99: a trial has 2, 2 of the 6 or 368 requests that a percentile needs: "
+        "--duration 405"
+    ]
 
 
 @pytest.mark.parametrize("side", ["old", "new"])
