@@ -1,11 +1,11 @@
 """Pack recorded runs into ``data/reference/``, for those who have not measured yet.
 
-    python scripts/reference.py RUN...
+    python scripts/reference.py [--shown] RUN...
 
 A run of the same experiment and parameters that was there before is replaced. Only finished runs of
 a commit without changes may ship. The tables of figures that need rows of requests come with the
-run that ``from_run = "reference"`` shows: the one with the defaults, or the first of its
-experiment.
+run that ``from_run = "reference"`` shows: the one with the defaults, the one that was packed with
+``--shown``, or the first of its experiment.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from perflab.recordings.reference import MAIN, TABLES_OF_VIEWS
 from perflab.recordings.runs import question_of
 from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, reference_table
+
+SHOWN = "--shown"
 
 
 def tables_of(run: Run) -> dict[str, str]:
@@ -51,7 +53,7 @@ def has_defaults(run: Run) -> bool:
 
 def main(names: list[str]) -> int:
     """Pack the named runs; return 1 where one may not ship."""
-    runs = [open_run(name) for name in names]
+    runs = [open_run(name) for name in names if name != SHOWN]
     unfit = [
         run.run_id
         for run in runs
@@ -67,7 +69,7 @@ def main(names: list[str]) -> int:
         for old in reference_runs():
             if question_of(old.record) == question_of(run.record) and old.run_id != run.run_id:
                 (folder / f"{old.run_id}.tar.xz").unlink()
-        is_main = has_defaults(run)
+        is_main = has_defaults(run) or SHOWN in names
         name = run.record.experiment
         ships = [old.run_id for old in reference_runs() if old.record.experiment == name]
         is_shown = is_main or ships[:1] in ([], [run.run_id])

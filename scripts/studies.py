@@ -50,7 +50,7 @@ FIGURES = {
     "04b6da": ("effect",),
     "reference:registry_downloads": ("waterfall",),
     "reference:latency_cpu": ("delivery_cpu",),
-    "8b5a99": ("ladder",),
+    "6875e3": ("ladder",),
     "20604e": ("pings",),
     "reference:serialization": ("codec_cost",),
     "reference:llm_streaming": ("stream_costs",),

@@ -43,7 +43,7 @@ QUERY = re.compile(r"(?P<head>[?&;#](?P<name>[^=?&;#\s]+)=)(?P<value>[^&;#\s]+)"
 MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*\[?\s*")(?P<value>(?:\\.|[^"\\])+)(?=")')
 # As in a query of GraphQL, which may stand in a text of JSON.
 ARGUMENT = re.compile(
-    r'(?P<head>(?P<name>\w+)\s*:\s*(?P<quote>\\?"))(?P<value>(?:(?!(?P=quote)).)+)(?=(?P=quote))'
+    r'(?P<head>(?<!\w)(?P<name>\w+)\s*:\s*(?P<quote>\\?"))(?P<value>(?:(?!(?P=quote)).)+)(?=(?P=quote))'
 )
 NUMBER_MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*)(?P<value>-?\d[\d.eE+-]*)')
 FIELD = re.compile(r"(?P<head>(?:^|&)(?P<name>[^=&\s]+)=)(?P<value>[^&\s]+)")

@@ -31,7 +31,7 @@ from perflab.recordings.store import as_json
 
 SUFFIX = ".tar.xz"
 # Beside a packed run: the tables of figures that need rows of requests, as CSV; and an empty file
-# for the run of an experiment that has the defaults, where several ship.
+# for the run of an experiment that is shown where several ship, such as that with the defaults.
 TABLES_OF_VIEWS, MAIN = "views", "main"
 DIGITS = 16
 
@@ -121,7 +121,7 @@ def reference_runs(experiment: str = "") -> list[Run]:
 
 
 def is_main(run: Run) -> bool:
-    """Return whether a run of the reference is the one of its experiment with the defaults."""
+    """Return whether a run of the reference is the one of its experiment that is shown."""
     return (run.path / MAIN).exists()
 
 

@@ -210,6 +210,12 @@ def test_a_command_line_is_repeated_with_references() -> None:
 
 
 @pytest.mark.promise
+@pytest.mark.parametrize("unit", ["a", '"', " ", "<", "a ", "a:", "\n", '{"a', 'name="a"\n'])
+def test_a_large_body_is_read_in_a_moment_whatever_it_holds(unit: str) -> None:
+    """A pattern that tries every end from every begin would take hours."""
+    assert body(unit * 300_000, Names()) == unit * 300_000
+
+
 def test_a_number_may_be_a_credential_of_a_body() -> None:
     shown = body('{"token": 482915637, "count": 5}', Names())
     assert shown == '{"token": {env:TOKEN}, "count": 5}'
