@@ -23,6 +23,7 @@ from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, open_run, reference_runs
+from perflab.recordings.reference import is_main
 from perflab.reports.cells import count, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import claim_answers
@@ -171,7 +172,8 @@ def texts(root: Path, runs: Sequence[Run]) -> Iterator[tuple[Path, str]]:
 
 def main(words: Sequence[str]) -> int:
     """Write or check all; return 1 where a check fails, or a sentence has a wrong number."""
-    root, runs = project_root(), reference_runs()
+    # The run that stands for its experiment speaks first.
+    root, runs = project_root(), sorted(reference_runs(), key=is_main, reverse=True)
     differing, wrong = [], []
     table, path = reference_table().to_csv(index=False, lineterminator="\n"), ledger_path()
     if not path.exists() or table != path.read_text():
