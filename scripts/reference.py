@@ -59,6 +59,9 @@ def main(names: list[str]) -> int:
         for run in runs
         if run.record.state != "finished" or run.record.code.get("dirty", True) or run.problems
     ]
+    if SHOWN in names and len(runs) != 1:
+        print(f"{SHOWN} takes one run")
+        return 1
     if unfit or not runs:
         listed = ", ".join(unfit) or "none is named"
         print(f"not finished, of a changed checkout, or damaged: {listed}")

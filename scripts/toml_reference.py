@@ -173,7 +173,8 @@ def page() -> str:
         placeholders=table(
             ("placeholder", "stands in", "is"),
             [
-                *((f"`{{{name}}}`", "command, setup, env", what) for name, what in KNOWN.items()),
+                *((f"`{{{name}}}`", "command, setup, env", f"the {name} to listen at")
+                  for name in KNOWN),
                 *((f"`{{NAME.{field}}}`", "command, setup, env", f"the {field} of a store")
                   for field in TOLD),
                 ("`{env:VARIABLE}`", "command, prepare, env, [load]",

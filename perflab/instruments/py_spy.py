@@ -55,6 +55,8 @@ IN_ANOTHER_NAMESPACE = (
     "end in a call that waits are left out of all shares"
 )
 _COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
+# Its number, the samples of it at work, and those of its waits.
+_Thread = tuple[int, Counter[str], Counter[str]]
 _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 
 
@@ -114,7 +116,7 @@ def own_functions(
     """
     document = json.loads(text)
     frames = document["shared"]["frames"]
-    threads: list[tuple[int, Counter[str]]] = []
+    threads: list[_Thread] = []
     for thread in document["profiles"]:
         working: Counter[str] = Counter()
         idle: Counter[str] = Counter()
@@ -127,22 +129,26 @@ def own_functions(
                 waits = _WAITING.search(_name(chain[-1]))
                 (idle if waits else working)[own or _module(chain[-1])] += 1
         number = _THREAD.search(str(thread.get("name")))
-        threads.append((int(number[1]) if number else 0, working or (idle if ran_ns else working)))
+        threads.append((int(number[1]) if number else 0, working, idle))
     return _by_time_on_cores(threads, ran_ns)
 
 
-def _by_time_on_cores(
-    threads: Sequence[tuple[int, Counter[str]]], ran_ns: Mapping[int, int]
-) -> Counter[str]:
-    """Return the samples of all threads, in proportion to their times where all are known."""
-    sampled = [(number, counts) for number, counts in threads if counts]
-    weights = [1.0] * len(sampled)
-    if all(number in ran_ns for number, _ in sampled) and any(ran_ns[n] for n, _ in sampled):
-        per_ns = sum(counts.total() for _, counts in sampled) / sum(ran_ns[n] for n, _ in sampled)
-        weights = [ran_ns[number] * per_ns / counts.total() for number, counts in sampled]
+def _by_time_on_cores(threads: Sequence[_Thread], ran_ns: Mapping[int, int]) -> Counter[str]:
+    """Return the samples of all threads, in proportion to their times where all are known.
+
+    A thread that was only seen to wait has run nevertheless, where its time says so.
+    """
+    seen = [(number, working or idle) for number, working, idle in threads if working or idle]
     by_function: Counter[str] = Counter()
-    for (_, counts), weight in zip(sampled, weights, strict=True):
-        by_function.update({name: round(weight * count) for name, count in counts.items()})
+    if all(number in ran_ns for number, _ in seen) and any(ran_ns[n] for n, _ in seen):
+        total = sum(working.total() for _, working, _ in threads)
+        per_ns = total / sum(ran_ns[number] for number, _ in seen)
+        for number, counts in seen:
+            weight = ran_ns[number] * per_ns / counts.total()
+            by_function.update({name: round(weight * n) for name, n in counts.items()})
+    else:
+        for _, working, _ in threads:
+            by_function.update(working)
     return +by_function
 
 

@@ -40,7 +40,9 @@ NARROW_NAMES = re.compile(
 WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
 PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
 QUERY = re.compile(r"(?P<head>[?&;#](?P<name>[^=?&;#\s]+)=)(?P<value>[^&;#\s]+)")
-MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*\[?\s*")(?P<value>(?:\\.|[^"\\])+)(?=")')
+MEMBER = re.compile(
+    r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*(?:\[\s*)?")(?P<value>(?:\\.|[^"\\])+)(?=")'
+)
 # As in a query of GraphQL, which may stand in a text of JSON.
 ARGUMENT = re.compile(
     r'(?P<head>(?<!\w)(?P<name>\w+)\s*:\s*(?P<quote>\\?"))(?P<value>(?:(?!(?P=quote)).)+)(?=(?P=quote))'
@@ -48,16 +50,20 @@ ARGUMENT = re.compile(
 NUMBER_MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*)(?P<value>-?\d[\d.eE+-]*)')
 FIELD = re.compile(r"(?P<head>(?:^|&)(?P<name>[^=&\s]+)=)(?P<value>[^&\s]+)")
 ELEMENT = re.compile(
-    r"(?P<head><(?:[\w.-]+:)?(?P<name>[\w.-]+)(?:\s[^<>]*)?>)(?P<value>[^<>\s][^<>]*)(?=</)"
+    r"(?P<head><(?:[\w.-]+:)?(?P<name>[\w.-]+)(?:\s[^<>]*)?>\s*(?:<!\[CDATA\[)?)"
+    r"(?P<value>[^<>\s\]]+)(?=[\s\]>]*</)"
 )
-ATTRIBUTE = re.compile(r'(?P<head>\s(?:[\w.-]+:)?(?P<name>[\w.-]+)=")(?P<value>[^"<>]+)(?=")')
+ATTRIBUTE = re.compile(
+    r"""(?P<head>\s(?:[\w.-]+:)?(?P<name>[\w.-]+)=(?P<quote>["']))(?P<value>[^"'<>]+)(?=(?P=quote))"""
+)
+# One word, or a text in quotes: neither prose nor a variable of a query.
 YAML_LINE = re.compile(
-    r"""(?m)^(?P<head>[ \t]*(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+)(?P<value>[^\s#].*)$"""
+    r"""(?m)^(?P<head>[ \t]*(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+(?P<quote>["']?))"""
+    r"""(?!(?:null|~|true|false)\s)(?P<value>[^\s"'#$|>&*!{\[][^\s"']*)"""
+    r"""(?=(?P=quote)[ \t]*(?:#.*)?\r?$)"""
 )
-PART = re.compile(
-    r'(?P<head>\bname="(?P<name>[^"\r\n]+)"[^\r\n]*(?:\r?\n[^\r\n]+)*(?:\r?\n){2})'
-    r"(?P<value>[^\r\n]+)"
-)
+# What the header of a part of a form calls it.
+PART_NAME = re.compile(r'\bname="?(?P<name>[^"\s;]+)')
 ASSIGNMENT = re.compile(
     r"""(?<![\w.-])(-{0,2}([A-Za-z_][\w.-]*)=)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&])+)"""
 )
@@ -116,14 +122,29 @@ def target(text: str, names: Names) -> str:
 
 def body(text: str, names: Names) -> str:
     """Return a body (JSON, GraphQL, XML, YAML, a form), whose parts may be credentials."""
+    if boundary := re.match(r"--\S+", text):
+        parts = text.split(boundary[0])
+        return boundary[0].join(_part(part, names) for part in parts)
     if re.match(r"[\w.%+-]+=", text):
         return _named(text, names, FIELD)
     match text.lstrip()[:1]:
         case "<":
-            return _named(text, names, ELEMENT, ATTRIBUTE)
+            return _named(text, names, ELEMENT, ATTRIBUTE, MEMBER, NUMBER_MEMBER)
         case "{" | "[" | '"':
             return _named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT)
-    return _named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT, PART, YAML_LINE)
+    return _named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT, YAML_LINE)
+
+
+def _part(text: str, names: Names) -> str:
+    """Return a part of a form: the lines below its header may be a credential, each by itself."""
+    header_end = re.search(r"\r?\n\r?\n", text)
+    if not header_end:
+        return text
+    head, value = text[: header_end.end()], text[header_end.end() :]
+    named = PART_NAME.search(head)
+    if not named or not names.has(named["name"], NARROW_NAMES):
+        return head + body(value, names)
+    return head + re.sub(r"[^\r\n]+", lambda line: _kept(line[0], named["name"]), value)
 
 
 def _named(text: str, names: Names, *patterns: re.Pattern[str]) -> str:

@@ -99,14 +99,13 @@ def _short(run: Run, finding: Finding) -> Short | None:
 
 def _short_text(short: Mapping[str, Short]) -> str:
     """Return which percentiles have too few requests, and the duration that all of them need."""
-    fewest = [str(each.fewest) for each in short.values()]
-    needed = dict.fromkeys(str(each.needed) for each in short.values())
+    groups: dict[str, list[str]] = {}
+    for name, each in short.items():
+        groups.setdefault(f"{each.fewest} of the {each.needed}", []).append(name)
+    texts = [f"{counts} for {', '.join(names)}" for counts, names in groups.items()]
     durations = [each.duration_s for each in short.values() if each.duration_s]
     way_out = f": --duration {max(durations)}" if durations else ""
-    return (
-        f"{', '.join(short)}: a trial has {', '.join(fewest)} of the {' or '.join(needed)} "
-        f"requests that a percentile needs{way_out}"
-    )
+    return f"a trial has too few requests for percentiles ({'; '.join(texts)}){way_out}"
 
 
 def _of_other_blocks(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:

@@ -25,14 +25,16 @@ def is_open(finding: Finding, findings: Mapping[str, Finding]) -> bool:
     effect, decision = finding.effect, finding.decision
     if effect is None or decision is None or decision.kind is not Kind.UNDECIDED:
         return False
-    of_failures = findings[FAILURES].effect if FAILURES in findings else None
-    shares, blocks = of_failures.blocks if of_failures else None, effect.blocks
-    if isinstance(shares, BlocksOfShares) and shares.none_failed:
-        return False
-    if blocks is None or effect.bound:
+    blocks = effect.blocks
+    if _none_failed(findings.get(FAILURES)) or blocks is None or effect.bound:
         return False
     # Ends so far apart do not fit into the margin, however many blocks there are.
     return float(np.median(blocks.high - blocks.low)) > 2 * math.log1p(MARGIN)
+
+
+def _none_failed(finding: Finding | None) -> bool:
+    shares = finding.effect.blocks if finding and finding.effect else None
+    return isinstance(shares, BlocksOfShares) and shares.none_failed
 
 
 def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
@@ -42,7 +44,7 @@ def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
     """
     blocks = finding.effect.blocks if finding.effect else None
     if isinstance(blocks, BlocksOfShares):
-        if blocks.none_failed and finding.contrast.response != FAILURES:
+        if _none_failed(findings.get(FAILURES)) and finding.contrast.response != FAILURES:
             return
         sides = zip(
             (finding.contrast.numerator, finding.contrast.denominator),

@@ -271,10 +271,11 @@ class Instance(Protocol):
     def resume(self) -> None:
         """Let the service run again."""
 
-    def stop(self, keep_data: bool = False, in_haste: bool = False) -> bool:
+    def stop(self, keep_data: bool = False, interrupted: Interrupted = never) -> bool:
         """End the service and remove its data; return whether it did not end in order.
 
-        It never raises for a dead service. ``in_haste``, it is killed after 2 s instead of 10.
+        It never raises for a dead service. Once the user has interrupted, it is killed after 2 s
+        instead of 10.
         """
 
     def exit_status(self) -> int | None:

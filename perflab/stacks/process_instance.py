@@ -19,7 +19,6 @@ from perflab.host.meters import ProcessTreeMeter
 from perflab.host.processes import bound_to, how_it_ended
 from perflab.stacks import listening, stack_folders
 from perflab.stacks.backend import (
-    HASTY_TIMEOUT_S,
     STOP_TIMEOUT_S,
     Interrupted,
     Launch,
@@ -101,12 +100,12 @@ class ProcessInstance:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
-    def stop(self, keep_data: bool = False, in_haste: bool = False) -> bool:
+    def stop(self, keep_data: bool = False, interrupted: Interrupted = never) -> bool:
         """End the service with all processes that it started; return whether some were killed."""
         first = signal.Signals[self.launch.spec.stop_signal]
         self.follow()
         ending = [*family(*self._roots()), *working_in(self._data)]
-        killed = end(ending, first, HASTY_TIMEOUT_S if in_haste else STOP_TIMEOUT_S)
+        killed = end(ending, first, STOP_TIMEOUT_S, interrupted)
         # Nobody has waited for the first process yet, so its id is still the id of its group.
         if self._child.returncode is None:
             with contextlib.suppress(ProcessLookupError):

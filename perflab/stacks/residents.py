@@ -149,7 +149,7 @@ class Residents:
             launch = replace(self._launch(item, stack), is_setup=True)
             self._instances[item.name] = self.backend.start(launch)
             run_setup(item.name, self._instances[item.name], stores, self._interrupted)
-            self._instances.pop(item.name).stop()
+            self._instances.pop(item.name).stop(interrupted=self._interrupted)
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -330,7 +330,7 @@ class Residents:
         self._databases.clear()
         self._lasting.clear()
         needs = {item.name: set(item.needs.values()) for item in self.residency.residents}
-        end = partial(stopped, in_haste=bool(self._interrupted()))
+        end = partial(stopped, interrupted=self._interrupted)
         while self._instances:
             needed = set().union(*(needs[name] for name in self._instances))
             free = [name for name in self._instances if name not in needed]
@@ -348,10 +348,10 @@ def _lasting(instance: Instance, table: ProcessTable) -> dict[psutil.Process, st
     return members(instance.meter().members(table), instance.launch.spec.processes.lasting)
 
 
-def stopped(instance: Instance, in_haste: bool = False) -> str:
+def stopped(instance: Instance, interrupted: Interrupted = never) -> str:
     """Stop a service; return a sentence where that took long, or where its port is still used."""
     began, port = time.monotonic(), instance.launch.port
-    was_killed = instance.stop(in_haste=in_haste)
+    was_killed = instance.stop(interrupted=interrupted)
     took_s = time.monotonic() - began
     # The kernel closes the sockets of a large process some time after it was killed.
     until = time.monotonic() + CLOSED_WITHIN_S

@@ -18,7 +18,15 @@ from pathlib import Path
 import psutil
 
 from perflab.host.meters import ProcessTable, ProcessTreeMeter
-from perflab.stacks.backend import PROJECT, LabelProblem, Labels, read
+from perflab.stacks.backend import (
+    HASTY_TIMEOUT_S,
+    PROJECT,
+    Interrupted,
+    LabelProblem,
+    Labels,
+    never,
+    read,
+)
 from perflab.stacks.stack_folders import recorded
 
 POLL_S = 0.02
@@ -82,18 +90,24 @@ def _with_labels() -> Iterator[tuple[int, Labels]]:
                 yield process.pid, read(environment, "environment")
 
 
-def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> list[psutil.Process]:
+def end(
+    processes: Iterable[psutil.Process],
+    first: int,
+    timeout_s: float,
+    interrupted: Interrupted = never,
+) -> list[psutil.Process]:
     """End processes together: signal those without a parent among them, then kill the rest.
 
     The killed are returned. A process that its parent leaves alone is signalled, too. None is
-    waited for as a child: whoever started it can still ask how it ended.
+    waited for as a child: whoever started it can still ask how it ended. Once the user has
+    interrupted, they have 2 s at most.
     """
     this_process = psutil.Process().pid
     chosen = {process.pid: process for process in processes if process.pid != this_process}
     for process in chosen.values():
         with contextlib.suppress(psutil.Error):
             process.send_signal(signal.SIGCONT)
-    killed = _asked_to_end(list(chosen.values()), first, timeout_s)
+    killed = _asked_to_end(list(chosen.values()), first, timeout_s, interrupted)
     for process in killed:
         with contextlib.suppress(psutil.Error):
             process.kill()
@@ -102,14 +116,18 @@ def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> li
 
 
 def _asked_to_end(
-    processes: Iterable[psutil.Process], number: int, timeout_s: float
+    processes: Iterable[psutil.Process],
+    number: int,
+    timeout_s: float,
+    interrupted: Interrupted = never,
 ) -> list[psutil.Process]:
     """Signal each process that has no living parent among them; return those that do not end."""
-    deadline = time.monotonic() + timeout_s
+    began = time.monotonic()
     asked: set[int] = set()
     while True:
         running = {process.pid: process for process in processes if is_alive(process)}
-        if not running or time.monotonic() > deadline:
+        within_s = min(timeout_s, HASTY_TIMEOUT_S) if interrupted() else timeout_s
+        if not running or time.monotonic() > began + within_s:
             return list(running.values())
         for pid in running.keys() - asked:
             with contextlib.suppress(psutil.Error):

@@ -103,7 +103,8 @@ def varying(kind: str, chance: random.Random) -> AnswerClass:
             elements = ({k: 1 for k in "abcdef" if chance.random() < 0.4} for _ in range(5))
             return of([{"id": 1} | element for element in elements])
         case "words":
-            return of({"status": chance.choice(["active", "paused", "new"])})
+            words = ["active", "paused", "failed", "ko"]
+            return of({"status": chance.choice(words), "lang": chance.choice(["en", "ko"])})
         case "optional keys":
             return of({f"k{n}": 1 for n in range(12) if chance.random() < 0.5} | {"id": 1})
         case "pages of any length":

@@ -147,6 +147,19 @@ def test_threads_that_wait_for_a_core_beside_the_request_explain_no_more_than_is
 
 
 @pytest.mark.promise
+def test_equal_waits_of_other_threads_make_no_cause_of_what_nothing_explains() -> None:
+    many = {**PLAIN, ("wait", "a core"): (NOTHING, 8.0)}
+    causes = compared({("response", ""): (500.0, 3.0)}, many)
+    assert causes.causes == ()
+    assert causes.times["not explained", ""].change == pytest.approx(1.0, rel=0.15)
+
+
+def test_more_cpu_than_the_response_lasts_leaves_no_wait_for_a_core() -> None:
+    causes = compared({("response", ""): (500.0, 3.0)}, {**PLAIN, ("cpu", ""): (NOTHING, 4.0)})
+    assert causes.times["wait", "a core"].new == 0.0
+
+
+@pytest.mark.promise
 def test_equal_sides_have_no_cause_and_the_size_that_would_be_seen_is_told() -> None:
     causes = compared({})
     assert causes.causes == ()

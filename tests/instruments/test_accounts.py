@@ -10,10 +10,12 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from perflab.host.blocked_threads import CALLS, SLEEP, TIMER, BlockedThreads, blocked_in
 from perflab.host.meters import ProcessTreeMeter
+from perflab.instruments import functions
 from perflab.instruments.accounts import statement_rows, waits
 from perflab.instruments.functions import Functions
 from perflab.instruments.node_profile import (
@@ -22,7 +24,7 @@ from perflab.instruments.node_profile import (
     functions_of,
     node_process,
 )
-from perflab.instruments.py_spy import own_functions
+from perflab.instruments.py_spy import Profile, own_functions
 from tests.support.children import child
 
 SLEEPER = """
@@ -98,7 +100,37 @@ def test_a_thread_that_only_waited_for_a_core_gets_no_more_than_it_ran() -> None
     # A thread that was only seen to wait has run, too.
     profiles[1]["samples"] = [[2]] * 10
     text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})
-    assert own_functions(text, "/srv/x1", ran_ns=ran_ns)["module selectors"] == 6
+    assert own_functions(text, "/srv/x1", ran_ns=ran_ns)["module selectors"] == 5
+    # Where not all are timed, it is the wait of a thread that may not run at all.
+    assert own_functions(text, "/srv/x1", ran_ns={11: 5}) == {"work (app.py)": 50}
+
+
+def test_threads_are_timed_while_their_functions_are_sampled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    profiles = [
+        {"name": f"Thread {number}", "samples": [[place]] * 10}
+        for place, number in enumerate((1, 2))
+    ]
+    frames = [frame("one", "/srv/a.py"), frame("two", "/srv/a.py")]
+    text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})
+
+    class Profiler:
+        def __init__(self, *_: object, **__: object) -> None:
+            self.begin = lambda: None
+
+        def collect(self) -> Profile:
+            return Profile(pd.DataFrame({"chain": [], "samples": []}, dtype=str), 20, (), text)
+
+    pid = os.getpid()
+    # Before, one thread had run for long already.
+    readings = [{(pid, 1): (900, 0), (pid, 2): (0, 0)}, {(pid, 1): (910, 0), (pid, 2): (90, 0)}]
+    monkeypatch.setattr(functions, "PySpy", Profiler)
+    monkeypatch.setattr(functions, "accounts_of", lambda _: readings.pop(0))
+    sampler = functions.sampler_of(pid, [pid], 1.0, {})
+    sampler.begin()
+    by_function, _ = sampler.samples()
+    assert by_function == {"one (a.py)": 2, "two (a.py)": 18}
 
 
 SERVER = """

@@ -186,8 +186,11 @@ def test_a_note_says_of_how_many_requests_how_many_failed_and_how_many_may() -> 
     # What none of all requests did, none of a name did.
     none, one = of_shares([0] * 8, [0] * 8), of_shares([1, *[0] * 7], [0] * 8)
     of_name = [finding("of_list_failure_share", shares, "difference") for shares in (none, one)]
-    assert [len([*caveats(each, {})]) for each in of_name] == [0, 1]
-    assert len([*caveats(finding("failure_share", none, "difference"), {})]) == 1
+    whole = [finding("failure_share", shares, "difference") for shares in (none, one)]
+    assert [[*caveats(each, {"failure_share": whole[0]})] for each in of_name] == [[], []]
+    # Where some failed, it is said of the others that none did.
+    assert [len([*caveats(each, {"failure_share": whole[1]})]) for each in of_name] == [1, 1]
+    assert len([*caveats(whole[0], {"failure_share": whole[0]})]) == 1
 
 
 def test_a_difference_of_failures_is_in_points_wherever_it_stands() -> None:

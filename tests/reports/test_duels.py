@@ -223,7 +223,7 @@ def test_the_notes_of_a_duel_say_once_how_long_trials_must_be_for_percentiles(
     duel_of_two.record.parameters["duration_s"] = 2.0
     lines = notes(duel_of_two, pairs_of(evaluate(duel_of_two), (), ()))
     assert [line for line in lines if "p99" in line or "p50" in line] == [
-        "p50, p99: a trial has 2, 2 of the 6 or 368 requests that a percentile needs: "
+        "a trial has too few requests for percentiles (2 of the 6 for p50; 2 of the 368 for p99): "
         "--duration 405"
     ]
 

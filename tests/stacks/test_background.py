@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Timer
 
 import psutil
 import pytest
@@ -20,6 +20,7 @@ from perflab.host.placing import placement
 from perflab.paths import services_dir
 from perflab.stacks import cleanup, process_instance, residents, service_processes
 from perflab.stacks.asking import status_of
+from perflab.stacks.backend import Interrupted, never
 from perflab.stacks.listening import owners
 from perflab.stacks.process_backend import choose
 from perflab.stacks.process_instance import ProcessInstance
@@ -163,9 +164,9 @@ def test_services_end_side_by_side_and_a_slow_one_is_told(monkeypatch: pytest.Mo
     first, second = duel.started()
     both, stop = Barrier(2), ProcessInstance.stop
 
-    def side_by_side(instance: ProcessInstance, in_haste: bool = False) -> bool:
+    def side_by_side(instance: ProcessInstance, interrupted: Interrupted = never) -> bool:
         both.wait(60)
-        return stop(instance, in_haste=in_haste)
+        return stop(instance, interrupted=interrupted)
 
     monkeypatch.setattr(ProcessInstance, "stop", side_by_side)
     duel.residents.stop()
@@ -180,7 +181,8 @@ def test_after_an_interrupt_nobody_waits_for_a_slow_end() -> None:
     duel = Duel(*[SERVER.replace(" ", f" -c {shlex.quote(STUBBORN)} ", 1)] * 2)
     duel.residents._interrupted = lambda: "".join(interrupts)
     services = duel.started()
-    interrupts.append("Ctrl-C")
+    # It comes while they end already.
+    Timer(0.3, interrupts.append, ["Ctrl-C"]).start()
     began = time.monotonic()
     duel.residents.stop()
     assert time.monotonic() - began < process_instance.STOP_TIMEOUT_S / 2

@@ -197,7 +197,7 @@ def _causes(
     Where only their CPU differs, functions alone explain it. What is done more often costs time in
     many entries, and what is on its way between processes is in none: where more statements are
     sent, or connections opened, these explain that as well, and what a store does beside its
-    statements. Waits for a core come late: on a busy machine all that works waits longer. What is
+    statements. Waits for a core come late, for what is left: all that works waits longer. What is
     still in no entry may be in a metric of the service's own.
     """
     if not response.differs and not cpu.differs:
@@ -221,7 +221,12 @@ def _causes(
         if one.differs and key not in said and (response.differs or key[0] == "function")
     ]
     of_times.sort(key=lambda each: (each[0], -up * each[1].explains_ms))
-    found = [*(cause for _, cause in of_counts), *(cause for _, cause in of_times)]
+    found = [cause for _, cause in of_counts]
+    for is_core, cause in of_times:
+        if is_core:
+            left = up * (whole.change - sum(other.explains_ms for other in found))
+            cause = replace(cause, explains_ms=up * min(up * cause.explains_ms, max(0.0, left)))
+        found.append(cause)
     rest_ms = 0.0 if any(REST in keys for keys, _ in of_counts) else times[REST].change
     for key, one in sorted(metrics.items(), key=lambda each: -up * each[1].change)[:1]:
         if one.differs:

@@ -55,7 +55,8 @@ def by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFr
     """Return times, those of metrics, and counts by treatment and block.
 
     There is a column for each kind and entry. Waits for a core are summed over threads, of which
-    others than the request's wait as well: they are no longer than what no other time explains.
+    others than the request's wait as well. So of a block all treatments have the same share of
+    them, at which they are nowhere longer than what no other time explains.
     """
     is_metric = table["kind"] == METRIC
     times, metrics, counts = (
@@ -72,7 +73,8 @@ def by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFr
         is_core = np.array((kinds == "wait") & entries.str.startswith(CORE))
         left = times[RESPONSE] - times.loc[:, ~is_core].drop(columns=[RESPONSE]).sum(axis=1)
         waited = times.loc[:, is_core].sum(axis=1)
-        share = (left.clip(lower=0) / waited.where(waited > 0)).clip(upper=1).fillna(0.0)
+        share = (left.clip(lower=0) / waited.where(waited > 0)).clip(upper=1)
+        share = share.groupby(level="block").transform("min").fillna(0.0)
         times.loc[:, is_core] = times.loc[:, is_core].mul(share, axis=0)
         times[REST] = left - waited * share
     return times, metrics, counts

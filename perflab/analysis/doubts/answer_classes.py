@@ -39,9 +39,8 @@ TIMES_RISEN, POINT = 2.0, 0.01
 MOST_LISTED, LONGEST_EXAMPLE = 8, 80
 OBJECT, LIST, EMPTY_LIST, NUMBER = "object", "list", "empty list", "number"
 TEXT, LONG, PACKED = "text", "long", "packed"
-# What members such as "status" and "result" say where something failed.
-FAILURE = "failure"
-FAILURES = {"error", "errors", "fail", "failed", "failure", "ko", "nok", "rejected", "unavailable"}
+# What these members say where a request failed; jobs and orders have other words for themselves.
+FAILURE, FAILURES, TOLD_BY = "failure", {"error", "fail"}, {"status", "result"}
 STATES = {
     "empty": "nothing", "true": "true", "false": "false", "number": "a number", "text": "a text",
     "list": "a list", "object": "an object", FAILURE: "a word of failure",
@@ -109,7 +108,8 @@ def _keys(document: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, s
     if len(document) > MOST_KEYS:
         return
     for key, value in document.items():
-        yield f"{above}{key}", _state(value)
+        is_failure = key in TOLD_BY and str(value).casefold() in FAILURES
+        yield f"{above}{key}", FAILURE if is_failure else _state(value)
         if isinstance(value, dict) and above.count(".") < MOST_LEVELS - 1:
             yield from _keys(value, f"{above}{key}.")
 
@@ -121,9 +121,7 @@ def _state(value: Any) -> str:
         return "number"
     if not value:
         return "empty"
-    if isinstance(value, str):
-        return FAILURE if value.casefold() in FAILURES else "text"
-    return "list" if isinstance(value, list) else "object"
+    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
 
 
 def example_of(body: str) -> str:

@@ -9,6 +9,7 @@ end of its interval by more than the interval is wide.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,4 +79,6 @@ def refused_trials(
 
 def _is_far(of_all: Effect, effect: Effect) -> bool:
     width = effect.high - effect.low
+    if not math.isfinite(width):
+        return (of_all.low, of_all.high) != (effect.low, effect.high)
     return of_all.low < effect.low - width or of_all.high > effect.high + width

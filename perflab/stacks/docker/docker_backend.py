@@ -75,12 +75,12 @@ class DockerInstance:
         with contextlib.suppress(*NO_ANSWER):
             self._container.unpause()
 
-    def stop(self, keep_data: bool = False, in_haste: bool = False) -> bool:
+    def stop(self, keep_data: bool = False, interrupted: Interrupted = never) -> bool:
         """Stop and remove the container and its volume; return whether it had to be killed."""
         self.resume()
         was_killed = False
         with contextlib.suppress(*NO_ANSWER):
-            self._container.stop(timeout=int(HASTY_TIMEOUT_S if in_haste else STOP_TIMEOUT_S))
+            self._container.stop(timeout=int(HASTY_TIMEOUT_S if interrupted() else STOP_TIMEOUT_S))
             was_killed = "SIGKILL" in self.exit_reason()
         with contextlib.suppress(*NO_ANSWER):
             self._container.remove(force=True, v=True)

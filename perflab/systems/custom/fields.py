@@ -110,10 +110,9 @@ class DuelFields(LoadParameters, ExplainedParameters, DesignParameters):
     )
     setup: str = Field(
         default="",
-        description="command that fills what a variant needs, once a run, in its files; {project} "
-        "is the folder of perflab.toml; every block begins with a copy of what it left; with an "
-        "image it runs before every block; no shell reads it: several commands are sh -c "
-        "'... && ...'",
+        description="command that fills what a variant needs, once per run; every block begins with"
+        " a copy of what it left; with an image it runs before every block; no shell reads it: "
+        "several commands are sh -c '... && ...'",
     )
     health: str = Field(
         default="",

@@ -32,11 +32,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 # The CPU of the load's own processes is recorded under these names.
 TAKEN = ("client", "lab")
 PLACEHOLDER = re.compile(r"\{([a-z_]+|[a-z][a-z0-9_]*\.[a-z_]+)\}")
-# What stands in commands and variables by itself, and what it is.
-KNOWN = {
-    "port": "the port to listen at", "host": "the host to listen at",
-    "project": "the folder of perflab.toml",
-}  # fmt: skip
+KNOWN = ("port", "host")
 # A revision may hold an @ itself, before a brace: HEAD@{1}.
 REVISION = re.compile(r"(.+)@(?!\{)(.+)")
 # What a shell takes as it is, and what it would act on elsewhere.

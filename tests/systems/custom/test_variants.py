@@ -284,23 +284,3 @@ def test_a_command_may_hold_any_character() -> None:
     parameters = checked(variants=[f"a=command:{odd}", f"b=command:{COMMAND}"], folder=".")
     node = systems.experiment("custom_service").treatments(parameters)[0].stack.nodes[0]
     assert load_service(node.service).command[-2] == '\N{GRINNING FACE} \x7f \\ "'
-
-
-def test_commands_and_variables_may_name_files_of_the_project_that_no_revision_has(
-    repository: Path,
-) -> None:
-    values = {
-        "variants": ["o=git:.@v1", "n=git:.@HEAD"], "folder": str(repository), "command": COMMAND,
-        "needs": ["db=postgres"], "setup": "python3 {project}/fill.py",
-        "env": ["DB={db.url}", "CONFIG={project}/test.env"],
-    }  # fmt: skip
-    parameters = checked(**values)
-    node = systems.experiment("custom_service").treatments(parameters)[0].stack.nodes[-1]
-    description = load_service(node.service)
-    assert description.setup is not None
-    assert description.setup.command[-1] == str(repository / "fill.py")
-    assert description.environment["CONFIG"] == str(repository / "test.env")
-    assert str(repository) not in str(parameters.setup), "records have no path of the machine"
-    assert "placeholders: {port}, {host}, {project}" in problems(
-        **values | {"setup": "python3 {projcet}/fill.py"}
-    )

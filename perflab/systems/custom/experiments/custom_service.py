@@ -42,7 +42,7 @@ COMPARED = (
 OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
 PREPARED_IN = f'cd "$1"/{{folder}}\neval "${PREPARE}"\n'
-SCRIPT, PROJECT = "prepare.sh", "{project}"
+SCRIPT = "prepare.sh"
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
 
@@ -132,8 +132,7 @@ def _written(
 
 def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[dict[str, Any], str]:
     """Return the entries of the description, and the script that prepares a process."""
-    home = str(begins_in(parameters.folder))
-    passed = {name: text.replace(PROJECT, home) for name, text in parameters.variables.items()}
+    passed = parameters.variables
     variables = {"PORT": "{port}", "HOST": "{host}", **passed}
     description: dict[str, Any] = {
         "summary": variant.text,
@@ -147,19 +146,16 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
             "timeout_s": parameters.start_timeout_s,
         },
     }
-    script, begin = "", [*BEGIN_IN, home]
-
-    def words(command: str) -> list[str]:
-        given = words_of(command, parameters.told)
-        return _taken_out([word.replace(PROJECT, home) for word in given], variables)
-
+    script, begin = "", [*BEGIN_IN, str(begins_in(parameters.folder))]
     match variant.kind:
         case "command":
-            description["command"] = [*begin, *words(variant.place)]
+            words = _taken_out(words_of(variant.place, parameters.told), variables)
+            description["command"] = [*begin, *words]
         case "git" | "tree" if parameters.command:
+            words = _taken_out(words_of(parameters.command, parameters.told), variables)
             below = _below_top(variant)
             begin = [*BEGIN_IN, f"{{artifacts}}/{below}"]
-            description["command"] = [*begin, *words(parameters.command)]
+            description["command"] = [*begin, *words]
             script = _filled(variant) + PREPARED_IN.format(folder=shlex.quote(str(below)))
             # What a store tells is not known before it runs.
             known = {name: text for name, text in passed.items() if not PLACEHOLDER.search(text)}
@@ -175,9 +171,9 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
         case "image":
             description["docker"] = {"image": variant.place}
     if parameters.setup:
+        words = _taken_out(words_of(parameters.setup, parameters.told), variables)
         # In a container it begins in the image's own folder.
-        begin = begin * bool(description["command"])
-        description["setup"] = {"command": [*begin, *words(parameters.setup)]}
+        description["setup"] = {"command": [*begin * bool(description["command"]), *words]}
     return description, script
 
 
