@@ -105,6 +105,13 @@ def test_as_many_refused_trials_are_told_where_those_of_one_side_were_slow(tmp_p
     assert "refused: 2 trials of new, 2 trials of old; with their values" in sentence(finding)
 
 
+def test_where_one_block_counts_the_values_of_all_stand_beside_it(tmp_path: Path) -> None:
+    finding = only(refusing(tmp_path, new=range(1, BLOCKS), old=range(1, BLOCKS)))
+    assert finding.effect is not None
+    assert finding.effect.n == 1
+    assert finding.refused is not None
+
+
 @pytest.mark.promise
 def test_a_gate_is_not_passed_where_the_values_of_refused_trials_may_cross_its_bound(
     tmp_path: Path,
