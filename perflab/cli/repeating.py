@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perflab.credentials import masked
-from perflab.load.literals import FORMS, Names
+from perflab.load.literals import FORMS
+from perflab.load.secret_names import Names
 
 # The parameters of options that have another name.
 PARAMETERS = {"-H": "headers", "--header": "headers", "--variant": "variants"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,50 +20,22 @@ from perflab.credentials import (
     keep,
     masked,
     names_in,
-    reference,
     value_of,
 )
 from perflab.load.body_files import with_text
+from perflab.load.body_secrets import body
+from perflab.load.secret_names import (
+    NAMES,
+    NARROW_NAMES,
+    WHOLE_REFERENCE,
+    Names,
+    kept,
+    named,
+    plain,
+)
 
-# Of headers and variables of the environment, without regard to case and with "_" for "-".
-NAMES = re.compile(
-    r"pass(?:$|_|w|phrase|code)|token|secret|key|credential|cookie|authorization|jwt"
-    r"|auth$|\wpwd$|session(?!_?(?:timeout|ttl|count|age|name|s$))"
-)
-# Of queries, options and bodies, where "key" alone is seldom a secret and "max_tokens" is none.
-NARROW_NAMES = re.compile(
-    r"(?:password|passwd|passphrase|passcode|requirepass|token|secret|jwt|bearer|authorization)$"
-    r"|(?:api|access|auth|secret|private|signing|encryption|master|shared|account|hmac|session"
-    r"|deploy)_?key(?:_base)?$|^(?:j?session_?(?:id)?|sid)$"
-    r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credentials?|session_id)$"
-)
-WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
 PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
 QUERY = re.compile(r"(?P<head>[?&;#](?P<name>[^=?&;#\s]+)=)(?P<value>[^&;#\s]+)")
-MEMBER = re.compile(
-    r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*(?:\[\s*)?")(?P<value>(?:\\.|[^"\\])+)(?=")'
-)
-# As in a query of GraphQL, which may stand in a text of JSON.
-ARGUMENT = re.compile(
-    r'(?P<head>(?<!\w)(?P<name>\w+)\s*:\s*(?P<quote>\\?"))(?P<value>(?:(?!(?P=quote)).)+)(?=(?P=quote))'
-)
-NUMBER_MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*)(?P<value>-?\d[\d.eE+-]*)')
-FIELD = re.compile(r"(?P<head>(?:^|&)(?P<name>[^=&\s]+)=)(?P<value>[^&\s]+)")
-ELEMENT = re.compile(
-    r"(?P<head><(?:[\w.-]+:)?(?P<name>[\w.-]+)(?:\s[^<>]*)?>\s*(?:<!\[CDATA\[)?)"
-    r"(?P<value>[^<>\s\]]+)(?=[\s\]>]*</)"
-)
-ATTRIBUTE = re.compile(
-    r"""(?P<head>\s(?:[\w.-]+:)?(?P<name>[\w.-]+)=(?P<quote>["']))(?P<value>[^"'<>]+)(?=(?P=quote))"""
-)
-# One word, or a text in quotes: neither prose nor a variable of a query.
-YAML_LINE = re.compile(
-    r"""(?m)^(?P<head>[ \t]*(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+(?P<quote>["']?))"""
-    r"""(?!(?:null|~|true|false)\s)(?P<value>[^\s"'#$|>&*!{\[][^\s"']*)"""
-    r"""(?=(?P=quote)[ \t]*(?:#.*)?\r?$)"""
-)
-# What the header of a part of a form calls it.
-PART_NAME = re.compile(r'\bname="?(?P<name>[^"\s;]+)')
 ASSIGNMENT = re.compile(
     r"""(?<![\w.-])(-{0,2}([A-Za-z_][\w.-]*)=)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&])+)"""
 )
@@ -87,24 +59,6 @@ EXPECTED = "expect_body"
 LISTS = ("headers", "variants", "env", "needs")
 
 
-class Names:
-    """Which names are those of credentials; ``met`` collects all names that were asked about."""
-
-    def __init__(self, more: Sequence[str] = ()) -> None:
-        self._more = {_plain(name) for name in more}
-        self.met: set[str] = set()
-
-    def has(self, name: str, pattern: re.Pattern[str] = NAMES) -> bool:
-        """Return whether a name is that of a credential."""
-        plain = _plain(name)
-        self.met.add(plain)
-        return plain in self._more or bool(pattern.search(plain))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-.]", "_", name.strip().lower())
-
-
 def header(text: str, names: Names) -> str:
     """Return ``Name: value``; ``env:NAME`` as a value is a reference."""
     name, colon, rest = text.partition(":")
@@ -112,61 +66,12 @@ def header(text: str, names: Names) -> str:
     is_one = names.has(name) or WHOLE_REFERENCE.fullmatch(value) or SCHEME.fullmatch(value)
     if not (colon and value):
         return text
-    return f"{name}: {_kept(value, name)}" if is_one else target(text, names)
+    return f"{name}: {kept(value, name)}" if is_one else target(text, names)
 
 
 def target(text: str, names: Names) -> str:
     """Return an address or a path; its query may hold credentials."""
-    return _named(_without_passwords(text), names, QUERY)
-
-
-def body(text: str, names: Names) -> str:
-    """Return a body (JSON, GraphQL, XML, YAML, a form), whose parts may be credentials."""
-    if boundary := re.match(r"--\S+", text):
-        parts = text.split(boundary[0])
-        return boundary[0].join(_part(part, names) for part in parts)
-    if re.match(r"[\w.%+-]+=", text):
-        return _named(text, names, FIELD)
-    match text.lstrip()[:1]:
-        case "<":
-            return _named(text, names, ELEMENT, ATTRIBUTE, MEMBER, NUMBER_MEMBER)
-        case "{" | "[" | '"':
-            return _named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT)
-    return _named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT, YAML_LINE)
-
-
-def _part(text: str, names: Names) -> str:
-    """Return a part of a form: the lines below its header may be a credential, each by itself."""
-    header_end = re.search(r"\r?\n\r?\n", text)
-    if not header_end:
-        return text
-    head, value = text[: header_end.end()], text[header_end.end() :]
-    named = PART_NAME.search(head)
-    if not named or not names.has(named["name"], NARROW_NAMES):
-        return head + body(value, names)
-    return head + re.sub(r"[^\r\n]+", lambda line: _kept(line[0], named["name"]), value)
-
-
-def _named(text: str, names: Names, *patterns: re.Pattern[str]) -> str:
-    """Return a text in which values with the names of credentials are references."""
-
-    def value(match: re.Match[str]) -> str:
-        is_one = names.has(match["name"], NARROW_NAMES)
-        return f"{match['head']}{_kept(match['value'], match['name'])}" if is_one else match[0]
-
-    for pattern in patterns:
-        text = pattern.sub(value, text)
-    return text
-
-
-def shown_answer(text: str) -> str:
-    """Return an answer without values that a service seems to give as credentials."""
-
-    def member(match: re.Match[str]) -> str:
-        is_one = NARROW_NAMES.search(_plain(match["name"]))
-        return f"{match['head']}..." if is_one else match[0]
-
-    return MEMBER.sub(member, masked(text))
+    return named(_without_passwords(text), names, QUERY)
 
 
 def command(text: str, names: Names) -> str:
@@ -225,8 +130,8 @@ def variable(text: str, names: Names) -> str:
     name, equals, value = text.partition("=")
     if not value:
         return text
-    kept = _kept_around_placeholders(value, name) if names.has(name) else shell(value, names)
-    return f"{name}{equals}{kept}"
+    shown = _kept_around_placeholders(value, name) if names.has(name) else shell(value, names)
+    return f"{name}{equals}{shown}"
 
 
 def need(text: str, names: Names) -> str:
@@ -244,18 +149,11 @@ def variant(text: str, names: Names) -> str:
     return f"{name}{equals}{kind}{colon}{form(place, names)}"
 
 
-def _kept(value: str, name: str) -> str:
-    """Return a reference to a value; one that has a reference already stays."""
-    if whole := WHOLE_REFERENCE.fullmatch(value):
-        return f"{whole[1] or ''}{reference(whole[2])}"
-    return value if REFERENCE.search(value) else keep(value, name)
-
-
 def _kept_around_placeholders(value: str, name: str) -> str:
     """Return a value by reference, but for its placeholders, which are filled later."""
     parts = PLACEHOLDER.split(value)
     return "".join(
-        part if number % 2 or not part else _kept(part, name) for number, part in enumerate(parts)
+        part if number % 2 or not part else kept(part, name) for number, part in enumerate(parts)
     )
 
 
@@ -312,9 +210,9 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(requests := changed.get("requests"), list | tuple):
         changed["requests"] = [_of_request(item, names) for item in requests]
     _call_plain(changed, names)
-    names.met |= {_plain(text.partition("=")[0]) for text in _listed(changed.get("env"))}
+    names.met |= {plain(text.partition("=")[0]) for text in _listed(changed.get("env"))}
     for number, name in enumerate(more, start=1):
-        if _plain(name) not in names.met:
+        if plain(name) not in names.met:
             raise ValueError(
                 f"secret: entry {number} is not the name of a header, a variable, an option or a "
                 "query parameter that is given; it takes names, and no values"
@@ -340,7 +238,7 @@ def _call_plain(values: Mapping[str, Any], names: Names) -> None:
 
 def _is_plain(name: str, value: str, names: Names) -> bool:
     """Return whether a variable is no secret, by its name and by a value that is a mere word."""
-    is_secret = names.has(name) or NAMES.search(_plain(value))
+    is_secret = names.has(name) or NAMES.search(plain(value))
     return bool(ORDINARY.fullmatch(value)) and not is_secret
 
 
@@ -386,7 +284,7 @@ def _of_file(file: Path) -> list[str]:
             raise ValueError(
                 f"header_file {file.name}, line {number}: it is not like 'Name: value'"
             )
-        headers.append(f"{name.strip()}: {_kept(value.strip(), name)}")
+        headers.append(f"{name.strip()}: {kept(value.strip(), name)}")
     return headers
 
 
@@ -401,8 +299,8 @@ def _variables(file: Path, names: Names) -> list[str]:
         if len(words) != 1 or not ASSIGNED.fullmatch(words[0]):
             raise ValueError(f"env_file {file.name}, line {number}: it is not like 'NAME=value'")
         name, _, value = words[0].partition("=")
-        kept = keep(value, name, _is_plain(name, value, names)) if value else ""
-        texts.append(f"{name}={kept}")
+        shown = keep(value, name, _is_plain(name, value, names)) if value else ""
+        texts.append(f"{name}={shown}")
     return texts
 
 

@@ -104,7 +104,8 @@ def varying(kind: str, chance: random.Random) -> AnswerClass:
             return of([{"id": 1} | element for element in elements])
         case "words":
             words = ["active", "paused", "failed", "ko"]
-            return of({"status": chance.choice(words), "lang": chance.choice(["en", "ko"])})
+            level = "error" if chance.random() < 0.05 else "info"
+            return of({"status": chance.choice(words), "level": level})
         case "optional keys":
             return of({f"k{n}": 1 for n in range(12) if chance.random() < 0.5} | {"id": 1})
         case "pages of any length":

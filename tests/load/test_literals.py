@@ -12,19 +12,10 @@ from perflab import credentials
 from perflab.cli.repeating import repeatable
 from perflab.credentials import filled_in, masked
 from perflab.errors import ParameterError
-from perflab.load.literals import (
-    Names,
-    body,
-    by_reference,
-    command,
-    header,
-    shell,
-    shown_answer,
-    target,
-    variable,
-    variant,
-)
+from perflab.load.body_secrets import body, shown_answer
+from perflab.load.literals import by_reference, command, header, shell, target, variable, variant
 from perflab.load.options import LoadOptions
+from perflab.load.secret_names import Names
 from perflab.load.workload import Request
 
 SECRET = "h8!x-Qq"

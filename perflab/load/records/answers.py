@@ -13,9 +13,9 @@ from operator import itemgetter
 import numpy as np
 
 from perflab.analysis.doubts.answer_classes import AnswerClass, Answers, class_of, example_of
+from perflab.load.body_secrets import shown_answer
 from perflab.load.clients.encodings import unpacked
 from perflab.load.clients.kept_answers import FIRST, STEP, Kept, kept_in
-from perflab.load.literals import shown_answer
 from perflab.load.records.columns import template_names
 from perflab.load.records.result import LoadResult
 

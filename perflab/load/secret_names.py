@@ -1,0 +1,60 @@
+"""Names of credentials, and references that stand for their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from perflab.credentials import REFERENCE, keep, reference
+
+# Of headers and variables of the environment, without regard to case and with "_" for "-".
+NAMES = re.compile(
+    r"pass(?:$|_|w|phrase|code)|token|secret|key|credential|cookie|authorization|jwt"
+    r"|auth$|\wpwd$|session(?!_?(?:timeout|ttl|count|age|name|s$))"
+)
+# Of queries, options and bodies, where "key" alone is seldom a secret and "max_tokens" is none.
+NARROW_NAMES = re.compile(
+    r"(?:password|passwd|passphrase|passcode|requirepass|token|secret|jwt|bearer|authorization)$"
+    r"|(?:api|access|auth|secret|private|signing|encryption|master|shared|account|hmac|session"
+    r"|deploy)_?key(?:_base)?$|^(?:j?session_?(?:id)?|sid)$"
+    r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credentials?|session_id)$"
+)
+WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
+
+
+class Names:
+    """Which names are those of credentials; ``met`` collects all names that were asked about."""
+
+    def __init__(self, more: Sequence[str] = ()) -> None:
+        self._more = {plain(name) for name in more}
+        self.met: set[str] = set()
+
+    def has(self, name: str, pattern: re.Pattern[str] = NAMES) -> bool:
+        """Return whether a name is that of a credential."""
+        same = plain(name)
+        self.met.add(same)
+        return same in self._more or bool(pattern.search(same))
+
+
+def plain(name: str) -> str:
+    """Return a name without regard to case, and with ``_`` for other signs."""
+    return re.sub(r"[-.]", "_", name.strip().lower())
+
+
+def kept(value: str, name: str) -> str:
+    """Return a reference to a value; one that has a reference already stays."""
+    if whole := WHOLE_REFERENCE.fullmatch(value):
+        return f"{whole[1] or ''}{reference(whole[2])}"
+    return value if REFERENCE.search(value) else keep(value, name)
+
+
+def named(text: str, names: Names, *patterns: re.Pattern[str]) -> str:
+    """Return a text in which values with the names of credentials are references."""
+
+    def value(match: re.Match[str]) -> str:
+        is_one = names.has(match["name"], NARROW_NAMES)
+        return f"{match['head']}{kept(match['value'], match['name'])}" if is_one else match[0]
+
+    for pattern in patterns:
+        text = pattern.sub(value, text)
+    return text
