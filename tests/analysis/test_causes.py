@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.accounts.causes import Causes, judged
+from perflab.analysis.accounts.causes import NO_CALLS, Causes, judged, measured_of
+from tests.golden.recordings import write_recording
 
 Account = Mapping[tuple[str, str], tuple[float, float]]
+# Samples of a function itself, in libraries by their file, and in another function below it.
+Below = tuple[int, Mapping[str, int], int]
 NOTHING = float("nan")
 READ, ALL = ("statement", "db: SELECT a FROM t WHERE id = $1"), ("statement", "db: SELECT a FROM t")
 # Count and ms of a request.
@@ -53,10 +57,11 @@ def profile(treatment: str, samples: Mapping[str, int]) -> pd.DataFrame:
 def compared(
     changes: Account, old: Account = PLAIN, noise: float = 0.01,
     functions: tuple[Mapping[str, int], Mapping[str, int]] = ({}, {}),
+    calls: pd.DataFrame = NO_CALLS,
 ) -> Causes:  # fmt: skip
     accounts = pd.concat([rows("old", old, noise, 1), rows("new", {**old, **changes}, noise, 2)])
     table = pd.concat([profile(*side) for side in zip(("old", "new"), functions, strict=True)])
-    causes = judged(accounts, table, "new", "old")
+    causes = judged(accounts, table, "new", "old", calls)
     assert causes is not None
     return causes
 
@@ -187,6 +192,39 @@ def test_cpu_is_divided_by_function_and_adds_up() -> None:
     assert parts == pytest.approx(causes.response.change)
 
 
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        # The function asks more of a library; what it does itself stays.
+        ((20, {"lib/parse.py": 20}, 40), (20, {"lib/parse.py": 120}, 40), "f (a.py) lib"),
+        ((20, {"lib.py": 20}, 40), (20, {"lib.py": 120}, 40), "f (a.py) lib"),
+        # It works more itself, or asks more of two.
+        ((20, {"lib/parse.py": 20}, 40), (120, {"lib/parse.py": 20}, 40), "f (a.py)"),
+        ((40, {}, 40), (60, {"a/x.py": 40, "b/x.py": 40}, 40), "f (a.py)"),
+        # The library is asked by a function that the first one calls.
+        ((40, {}, 40), (40, {}, 140), "h (a.py) other"),
+    ],
+)
+def test_the_library_that_a_function_spends_more_in_is_named(
+    before: Below, after: Below, said: str
+) -> None:
+    """What ``f`` does itself, in libraries, and in ``h``, which asks another library."""
+    chains, functions = [], []
+    for side, (own, libraries, inner) in (("old", before), ("new", after)):
+        of_f = {"": own, **{f";p ({file})": count for file, count in libraries.items()}}
+        of_f[";h (srv/a.py);q (other/z.py)"] = inner
+        for below, count in of_f.items():
+            chain = f"run (srv/main.py);f (srv/a.py){below}"
+            chains.append({"treatment": side, "chain": chain, "samples": count})
+        functions.append({"f (a.py)": own + sum(libraries.values()), "h (a.py)": inner})
+    changes = {("response", ""): (500.0, 3.0), ("cpu", ""): (NOTHING, 1.8)}
+    causes = compared(changes, functions=(functions[0], functions[1]), calls=pd.DataFrame(chains))
+    first = causes.causes[0].text
+    library = first.partition(", mostly in ")[2]
+    assert f"{first.partition(' takes ')[0]} {library}".strip() == said
+
+
 def test_where_only_cpu_differs_functions_explain_it() -> None:
     """A thread beside the requests: they take as long."""
     before, after = {"f (a.py)": 80}, {"f (a.py)": 80, "beat (a.py)": 100}
@@ -307,3 +345,9 @@ def test_a_number_of_the_service_stands_beside_the_causes() -> None:
     assert math.isnan(number.explains_ms)
     # Where nothing differs it is no cause.
     assert compared({ASKED: (21.0, NOTHING)}, old).causes == ()
+
+
+def test_a_table_that_an_earlier_version_did_not_write_has_no_rows(tmp_path: Path) -> None:
+    run = write_recording(tmp_path, "synchronous_commit/claimed")
+    assert measured_of(run, "times").empty
+    assert len(measured_of(run, "samples"))

@@ -37,9 +37,11 @@ from perflab.analysis.accounts.entries import (
     is_response,
     tested_together,
 )
+from perflab.analysis.accounts.libraries import library_of, samples_by_library
 from perflab.analysis.accounts.under_load import only_under_load
 from perflab.recordings import Run
 from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
+from perflab.recordings.columns import schemas
 
 # An entry that never is this share of a response time cannot be a cause, and is not tested.
 LEAST_SHARE = 0.02
@@ -54,6 +56,7 @@ MOST_CAUSES = 3
 UNREAD = ("accounts.statements", "accounts.metrics", "functions.unknown")
 OPENED = ("count", "connections opened")
 DELAYED = ("count", "delayed acknowledgements")
+NO_CALLS = pd.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,11 @@ def causes_of(run: Run, new: str, old: str) -> Causes | None:
     if (alone := part_of(run, ALONE)) is None:
         return None
     profiled, loaded = part_of(run, PROFILED), part_of(run, LOADED)
-    functions = measured_of(profiled, "functions") if profiled else pd.DataFrame()
-    causes = judged(measured_of(alone, "accounts"), functions, new, old)
+    functions, calls = (
+        measured_of(profiled, name) if profiled else pd.DataFrame()
+        for name in ("functions", "calls")
+    )
+    causes = judged(measured_of(alone, "accounts"), functions, new, old, calls)
     if causes is None:
         return None
     unread = [text for part in (alone, profiled) if part for text in _unread(part, new, old)]
@@ -119,8 +125,14 @@ def _unread(part: Run, new: str, old: str) -> Iterator[str]:
                 yield remark.text
 
 
-def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) -> Causes | None:
-    """Return why ``new`` differs from ``old``, by rows of both tables with treatment and block.
+def judged(
+    accounts: pd.DataFrame,
+    functions: pd.DataFrame,
+    new: str,
+    old: str,
+    calls: pd.DataFrame = NO_CALLS,
+) -> Causes | None:
+    """Return why ``new`` differs from ``old``, by rows of the tables with treatment and block.
 
     None where a side has no accounts.
     """
@@ -149,6 +161,12 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
         {key: tested.get((table, key), one) for key, one in entries.items()}
         for table, entries in (("time", of_time), (METRIC, of_metric), ("count", of_count))
     )
+    samples = samples_by_library(calls, (name for kind, name in of_time if kind == "function"))
+    libraries = {
+        name: library_of(samples, name, one, new, old)
+        for (kind, name), one in of_time.items()
+        if kind == "function" and one.differs
+    }
     widths = [one.high - one.change for (table, _), one in tested.items() if table == "time"]
     return Causes(
         response,
@@ -156,13 +174,18 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
         of_time,
         of_metric,
         of_count,
-        tuple(_causes(response, cpu, of_time, of_metric, of_count)),
+        tuple(_causes(response, cpu, of_time, of_metric, of_count, libraries)),
         2 * max(widths, default=math.nan),
     )
 
 
 def measured_of(part: Run, table: str) -> pd.DataFrame:
-    """Return the rows of all trials that did not fail: a late client changes none of them."""
+    """Return the rows of all trials that did not fail: a late client changes none of them.
+
+    Recordings of earlier versions lack tables; these have no rows.
+    """
+    if table not in schemas(part.record.tables):
+        return pd.DataFrame()
     trials = part.current_trials()
     return part.table(table, [*trials.loc[trials["state"] != "failed", "trial_id"]])
 
@@ -191,6 +214,7 @@ def _causes(
     times: Mapping[Key, Entry],
     metrics: Mapping[Key, Entry],
     counts: Mapping[Key, Entry],
+    libraries: Mapping[str, str],
 ) -> list[Cause]:
     """Return what explains a difference, if the sides differ: counts, then times by their size.
 
@@ -198,7 +222,8 @@ def _causes(
     many entries, and what is on its way between processes is in none: where more statements are
     sent, or connections opened, these explain that as well, and what a store does beside its
     statements. Waits for a core come late, for what is left: all that works waits longer. What is
-    still in no entry may be in a metric of the service's own.
+    still in no entry may be in a metric of the service's own. ``libraries`` names, by function, the
+    one that makes most of its difference.
     """
     if not response.differs and not cpu.differs:
         return []
@@ -216,7 +241,10 @@ def _causes(
     # What a count stands for is not said again.
     said = {REST}.union(*(keys for keys, _ in of_counts))
     of_times = [
-        (key[0] == "wait" and key[1].startswith(CORE), Cause(entry_text(key, one), one.change))
+        (
+            key[0] == "wait" and key[1].startswith(CORE),
+            Cause(entry_text(key, one, libraries.get(key[1], "")), one.change),
+        )
         for key, one in times.items()
         if one.differs and key not in said and (response.differs or key[0] == "function")
     ]
