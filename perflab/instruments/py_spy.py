@@ -111,8 +111,8 @@ def own_functions(
     two folders have one name. With ``waiting``, threads that wait count, too, but only those that
     are in one's own code: the others wait for work.
 
-    A thread that is ready to run is sampled as well as one that runs. So where ``ran_ns`` has the
-    time on a core of each thread, the samples of a thread count in proportion to it.
+    A thread that is ready to run is sampled as well as one that runs. So the samples of a thread of
+    which ``ran_ns`` has the time on a core count in proportion to it.
     """
     document = json.loads(text)
     frames = document["shared"]["frames"]
@@ -134,20 +134,21 @@ def own_functions(
 
 
 def _by_time_on_cores(threads: Sequence[_Thread], ran_ns: Mapping[int, int]) -> Counter[str]:
-    """Return the samples of all threads, in proportion to their times where all are known.
+    """Return the samples of all threads; those with a known time share theirs by it.
 
-    A thread that was only seen to wait has run nevertheless, where its time says so.
+    A thread that was only seen to wait has run nevertheless, where its time says so. One that began
+    and ended meanwhile has no time, and keeps the samples in which it did not wait.
     """
-    seen = [(number, working or idle) for number, working, idle in threads if working or idle]
     by_function: Counter[str] = Counter()
-    if all(number in ran_ns for number, _ in seen) and any(ran_ns[n] for n, _ in seen):
-        total = sum(working.total() for _, working, _ in threads)
-        per_ns = total / sum(ran_ns[number] for number, _ in seen)
-        for number, counts in seen:
-            weight = ran_ns[number] * per_ns / counts.total()
-            by_function.update({name: round(weight * n) for name, n in counts.items()})
-    else:
-        for _, working, _ in threads:
+    timed = [each for each in threads if each[0] in ran_ns and (each[1] or each[2])]
+    spent_ns = sum(ran_ns[number] for number, _, _ in timed)
+    total = sum(working.total() for _, working, _ in timed)
+    for number, working, idle in timed if spent_ns else ():
+        seen = working or idle
+        weight = total * ran_ns[number] / spent_ns / seen.total()
+        by_function.update({name: round(weight * n) for name, n in seen.items()})
+    for number, working, _ in threads:
+        if not (spent_ns and number in ran_ns):
             by_function.update(working)
     return +by_function
 

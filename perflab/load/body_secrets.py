@@ -29,6 +29,12 @@ YAML_LINE = re.compile(
     r"""(?!(?:null|~|true|false)\s)(?P<value>[^\s"'#$|>&*!{\[][^\s"']*)"""
     r"""(?=(?P=quote)[ \t]*(?:#.*)?\r?$)"""
 )
+# A text of lines, all of which are indented like the first.
+YAML_BLOCK = re.compile(
+    r"""(?m)^(?P<head>(?P<indent>[ \t]*)(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+"""
+    r"""[|>][-+\d]*[ \t]*(?:#.*)?\r?\n)(?P<value>(?P<first>(?P=indent)[ \t]+)\S.*(?:\r?\n|\Z)"""
+    r"""(?:(?:(?P=first).*|[ \t]*)(?:\r?\n|\Z))*)"""
+)
 # What the header of a part of a form calls it.
 PART_NAME = re.compile(r'\bname="?(?P<name>[^"\s;]+)')
 
@@ -45,7 +51,19 @@ def body(text: str, names: Names) -> str:
             return named(text, names, ELEMENT, ATTRIBUTE, MEMBER, NUMBER_MEMBER)
         case "{" | "[" | '"':
             return named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT)
+    text = YAML_BLOCK.sub(lambda match: _block(match, names), text)
     return named(text, names, MEMBER, NUMBER_MEMBER, ARGUMENT, YAML_LINE)
+
+
+def _block(match: re.Match[str], names: Names) -> str:
+    """Return a text of several lines, each of which may be a part of a credential."""
+    if not names.has(match["name"], NARROW_NAMES):
+        return match[0]
+    return match["head"] + _lines(match["value"], match["name"])
+
+
+def _lines(text: str, name: str) -> str:
+    return re.sub(r"[^\s][^\r\n]*", lambda line: kept(line[0], name), text)
 
 
 def _part(text: str, names: Names) -> str:
@@ -57,7 +75,7 @@ def _part(text: str, names: Names) -> str:
     found = PART_NAME.search(head)
     if not found or not names.has(found["name"], NARROW_NAMES):
         return head + body(value, names)
-    return head + re.sub(r"[^\r\n]+", lambda line: kept(line[0], found["name"]), value)
+    return head + _lines(value, found["name"])
 
 
 def shown_answer(text: str) -> str:

@@ -97,6 +97,13 @@ def test_a_thread_that_only_waited_for_a_core_gets_no_more_than_it_ran() -> None
     }  # fmt: skip
     # Of a thread that nobody timed nothing is known: samples stay as they are.
     assert own_functions(text, "/srv/x1", ran_ns={11: 5})["module gunicorn"] == 50
+    # One that began and ended meanwhile has no time; the others share theirs nevertheless.
+    frames.append(frame("once", "/srv/x1/app.py"))
+    more = [*profiles, {"name": "Process 7 Thread 12", "samples": [[3]] * 20}]
+    text = json.dumps({"shared": {"frames": frames}, "profiles": more})
+    assert own_functions(text, "/srv/x1", ran_ns=ran_ns) == {
+        "work (app.py)": 90, "module gunicorn": 10, "once (app.py)": 20,
+    }  # fmt: skip
     # A thread that was only seen to wait has run, too.
     profiles[1]["samples"] = [[2]] * 10
     text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})

@@ -68,6 +68,8 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         (body, f"<login><password>\n  <![CDATA[{SECRET}]]></password></login>"),
         (body, f"<login apiKey='{SECRET}'/>"),
         (body, f"user: me\r\ntoken: {SECRET}\r\nsecret: '{SECRET}' # mine"),
+        (body, f"user: me\ntoken: |\n  first\n\n  {SECRET}\ncount: 3"),
+        (body, f"login:\r\n  - secret: >-\r\n      {SECRET}\r\n    user: me"),
         (body, f'--b\r\nContent-Disposition: form-data; name="token"\r\n\r\n{SECRET}\r\n--b--'),
         (body, f'------=_Part_0_1.2\nContent-Disposition: form-data; name=token\n\n{SECRET}\n'),
         (body, f'--b\nContent-Disposition: form-data; name="api_key"\n\nA\n{SECRET}\n--b--'),
@@ -107,7 +109,7 @@ def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, t
         (variant, "token=command:python app.py"), (variant, "key=git:.@HEAD"),
         (body, "<key>a</key>"), (body, "max_tokens: 5\ntokens: 3"), (body, "secret: {env:A}\n"),
         (body, "query {\n  login(\n    token: $token\n  ) { id }\n}"), (body, "token: null\n"),
-        (body, "Secret: bread needs time.\ntoken: |\n  a\npassword: ''\n"),
+        (body, "Secret: bread needs time.\ntext: |\n  a\npassword: ''\n"),
         (body, '--b\r\nContent-Disposition: form-data; name="text"\r\n\r\nhello\r\n--b--'),
         (body, '{"text": "hello"}'), (body, '{"query": "{ items(sort: \\"name\\") { id } }"}'),
         (header, "Accept: text/html; charset=utf-8"), (variable, "JAVA_OPTS=-Dserver.port={port}"),
@@ -211,10 +213,15 @@ def test_a_command_line_is_repeated_with_references() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("begin", ["", "--b\r\n", "<", "{", "a: ", '{"a":'])
+@pytest.mark.parametrize("begin", ["", "--b\r\n", "<", "{", "a: ", '{"a":', "a: |\n "])
 def test_a_large_body_is_read_in_a_moment_whatever_it_holds(begin: str, unit: str) -> None:
     """A pattern that tries every end from every begin would take hours."""
     assert body(begin + unit * 200_000, Names()) == begin + unit * 200_000
+
+
+def test_a_text_of_several_lines_ends_where_its_lines_do() -> None:
+    shown = body("- token: |\n    a b\n  user: me\nabout: >\n  token: words\n", Names())
+    assert shown == "- token: |\n    {env:TOKEN}\n  user: me\nabout: >\n  token: {env:TOKEN_2}\n"
 
 
 @pytest.mark.promise
