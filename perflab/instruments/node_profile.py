@@ -25,6 +25,7 @@ OPEN_WITHIN_S, ANSWER_WITHIN_S, LOOK_EVERY_S = 5.0, 20.0, 0.05
 INTERVAL_US = 1000
 MOST_BYTES = 1 << 28
 CLOSE = "(process.getBuiltinModule || process.mainModule.require)('inspector').close()"
+PACKAGES = "/node_modules/"
 # What V8 writes for samples without a function.
 NOTHING_RAN, GARBAGE, NATIVE = ("(idle)", "(root)"), "(garbage collector)", "(program)"
 
@@ -145,11 +146,17 @@ def call_chains(profile: Mapping[str, Any]) -> Counter[str]:
             frame = nodes[number]["callFrame"]
             if frame["functionName"] not in NOTHING_RAN:
                 name = frame["functionName"] or "(anonymous)"
-                yield f"{name} ({PurePosixPath(frame['url']).name})".replace(";", ":")
+                yield f"{name} ({_file(frame['url'])})".replace(";", ":")
             number = above.get(number)
 
     chains = (";".join(reversed([*chain_of(number)])) for number in profile["samples"])
     return Counter(filter(None, chains))
+
+
+def _file(url: str) -> str:
+    """Return the file of a frame: that of a package with the package's name, or Node's own."""
+    _, is_packages, of_package = url.rpartition(PACKAGES)
+    return of_package if is_packages or url.startswith("node:") else PurePosixPath(url).name
 
 
 def _tree(profile: Mapping[str, Any]) -> tuple[dict[int, Any], dict[int, int]]:
@@ -189,7 +196,7 @@ def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[str]:
 def _own_name(frame: Mapping[str, Any], folder: str) -> str:
     """Return ``function (file)`` of the service's own code; nothing for any other."""
     url = str(frame["url"])
-    if not url.startswith("file://") or "/node_modules/" in url:
+    if not url.startswith("file://") or PACKAGES in url:
         return ""
     place = PurePosixPath(url.removeprefix("file://"))
     inside = place.is_relative_to(folder)

@@ -191,8 +191,8 @@ def test_a_sample_of_node_counts_for_the_innermost_function_of_the_services_own_
     profile = {"nodes": nodes, "samples": [2, 3, 4, 5, 6, 1]}
     assert functions_of(profile, "/srv/x") == {"view (views.js)": 3, "garbage collector": 1}
     assert call_chains(profile) == {
-        "view (views.js)": 1, "view (views.js);query (client.js)": 1,
-        "view (views.js);query (client.js);emit (node:events)": 1, "(garbage collector) ()": 1,
+        "view (views.js)": 1, "view (views.js);query (pg/client.js)": 1,
+        "view (views.js);query (pg/client.js);emit (node:events)": 1, "(garbage collector) ()": 1,
     }  # fmt: skip
 
 
