@@ -158,10 +158,15 @@ def _links(answers: Sequence[Answered]) -> list[str]:
     from perflab.paths import figures_dir, is_checkout
     from perflab.project import project
     from perflab.reports.answer_page import answer_page
+    from perflab.systems import experiment
 
     folder = figures_dir() / PAGE_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    answered = [(answer, notebook) for _, notebook, of_run in answers for answer in of_run]
+    answered = [
+        (answer, notebook, experiment(run.record.experiment).pictures)
+        for run, notebook, of_run in answers
+        for answer in of_run
+    ]
     page = folder / "index.html"
     replace_file(page, answer_page("What the lab found", answered, folder).encode())
     notebooks = [notebook.stem for _, notebook, _ in answers]

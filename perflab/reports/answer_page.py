@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,27 +12,25 @@ from perflab.analysis.answers import Answer
 from perflab.analysis.findings import sentence
 from perflab.reports.conversion import html_page
 
-EFFECT = "effect"
+# An answer, the notebook of its run, beside which figures lie, and the views that belong to it.
+Answered = tuple[Answer, Path, Sequence[str]]
 
 
-def answer_page(title: str, answered: Iterable[tuple[Answer, Path]], folder: Path) -> str:
-    """Return the page; each answer comes with the notebook of its run, beside which figures lie.
-
-    Links are relative to ``folder``, in which the page is to stand.
-    """
-    cards = [_card(answer, notebook, folder) for answer, notebook in answered]
+def answer_page(title: str, answered: Iterable[Answered], folder: Path) -> str:
+    """Return the page; links are relative to ``folder``, in which it is to stand."""
+    cards = [_card(*each, folder) for each in answered]
     return html_page(title, "".join([f"<h1>{html.escape(title)}</h1>\n", *cards]))
 
 
-def _card(answer: Answer, notebook: Path, folder: Path) -> str:
+def _card(answer: Answer, notebook: Path, views: Sequence[str], folder: Path) -> str:
     study = f'<p class="study">study: {html.escape(answer.study)}</p>' if answer.study else ""
     doubt = f'<p class="doubt">Doubtful: {html.escape(answer.doubt)}</p>\n' if answer.doubt else ""
     evidence = "".join(f"<p>{html.escape(sentence(finding))}</p>" for finding in answer.findings)
-    svgs = sorted(notebook.parent.glob("*.svg"), key=lambda path: path.stem != EFFECT)
-    picture = ""
-    if svgs and any(finding.effect for finding in answer.findings):
-        alt = html.escape(f"{answer.question} {answer.text}")
-        picture = f'<img src="{_address(svgs[0], folder)}" alt="{alt}">\n'
+    alt = html.escape(f"{answer.question} {answer.text}")
+    svgs = [path for view in views if (path := notebook.parent / f"{view}.svg").exists()]
+    pictures = ""
+    if any(finding.effect for finding in answer.findings):
+        pictures = "".join(f'<img src="{_address(svg, folder)}" alt="{alt}">\n' for svg in svgs)
     links = {
         "notebook": notebook,
         "section for a document": notebook.parent / f"{notebook.parent.name}.md",
@@ -43,7 +41,7 @@ def _card(answer: Answer, notebook: Path, folder: Path) -> str:
     anchors = [f'<a href="{_address(path, folder)}">{words}</a>' for words, path in present.items()]
     return (
         f"<section><h2>{html.escape(answer.question)}</h2>\n"
-        f'<p class="answer">{html.escape(answer.text)}</p>\n{doubt}{study}\n{picture}'
+        f'<p class="answer">{html.escape(answer.text)}</p>\n{doubt}{study}\n{pictures}'
         f"<details><summary>How sure, and why</summary>{evidence}</details>\n"
         f"<nav>{' '.join(anchors)}</nav></section>\n"
     )

@@ -272,9 +272,10 @@ class Experiment:
     """A question with factors, a workload and published results to compare with.
 
     ``steady`` names what the trials measure: a kind of messages, or requests. With ``main_job`` the
-    experiment is part of 'perflab lab', which runs it with these parameters. ``factors``,
-    ``system`` and ``responses`` need not be given: factors are then those of the treatments, and
-    the others those of the system that holds the experiment.
+    experiment is part of 'perflab lab', which runs it with these parameters, and puts the views
+    that ``pictures`` names beside its answers. ``factors``, ``system`` and ``responses`` need not
+    be given: factors are then those of the treatments, and the others those of the system that
+    holds the experiment.
     """
 
     name: str
@@ -287,6 +288,7 @@ class Experiment:
     warnings: Callable[[Any], Sequence[Remark]] = lambda _: ()
     steady: Steady = BY_REQUESTS
     main_job: Mapping[str, Any] | None = None
+    pictures: Sequence[str] = ("effect",)
     system: str = ""
     responses: Sequence[Response] = COMMON
 

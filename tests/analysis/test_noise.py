@@ -91,7 +91,9 @@ def test_an_answer_beside_much_other_work_is_marked_wherever_it_stands_first(
     text = f"others used {used:.0%} of the cores meanwhile: repeat it on a quiet machine"
     assert answer.doubt == text * marked
     assert answer.text.startswith("yes, as published: +"), "it is an answer all the same"
-    assert (text in answer_page("", [(answer, tmp_path / "it.ipynb")], tmp_path)) == marked
+    assert (
+        text in answer_page("", [(answer, tmp_path / "it.ipynb", ["effect"])], tmp_path)
+    ) == marked
     assert (f"Doubtful: {text}." in first_said(run)) == marked
 
 

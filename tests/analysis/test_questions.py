@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -235,12 +236,18 @@ def test_the_page_has_a_card_for_each_question_with_links_that_exist(tmp_path: P
     run.mkdir(parents=True)
     for name in ("other.svg", "effect.svg", "effect.csv", "a & b.md", "it.ipynb"):
         (run / name).touch()
-    page = answer_page("What <it> found", [(answer, run / "it.ipynb")], folder)
+    card = answer, run / "it.ipynb", ["effect"]
+    page = answer_page("What <it> found", [card], folder)
     assert "What &lt;it&gt; found" in page
     assert page.count("<section>") == 1
     assert f'<p class="answer">{answer.text}</p>' in page
     assert '<img src="../a%20%26%20b/effect.svg"' in page
+    assert page.count("<img") == 1
+    both = answer_page("", [(answer, run / "it.ipynb", ["other", "absent", "effect"])], folder)
+    assert re.findall(r"(\w+)\.svg", both) == ["other", "effect"]
     for name in ("it.ipynb", "a%20%26%20b.md", "effect.csv"):
         assert f'href="../a%20%26%20b/{name}"' in page
     (run / "a & b.md").unlink()
-    assert "section for a document" not in answer_page("", [(answer, run / "it.ipynb")], folder)
+    assert "section for a document" not in answer_page(
+        "", [(answer, run / "it.ipynb", ["effect"])], folder
+    )

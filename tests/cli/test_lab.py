@@ -13,6 +13,7 @@ from perflab import systems
 from perflab.cli import app
 from perflab.cli.lab import main_job_values
 from perflab.errors import ParameterError
+from perflab.figures import GENERAL_VIEWS, View
 from tests.trials.executed import check_executed
 
 SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
@@ -63,6 +64,12 @@ def test_each_question_of_the_main_job_has_six_starts_or_more() -> None:
             parameters = experiment.check(experiment.main_job)
             blocks_of_a_start = parameters.model_dump().get("fresh_blocks") or 1
             assert experiment.plan(parameters).blocks // blocks_of_a_start >= 6, experiment.name
+
+
+def test_the_pictures_of_answers_are_views_of_their_system() -> None:
+    for experiment in systems.experiments():
+        views = systems.declared(experiment.system, "views", "VIEWS", View, GENERAL_VIEWS)
+        assert {*experiment.pictures} <= {view.name for view in views}, experiment.name
 
 
 def test_a_parameter_that_no_experiment_of_the_main_job_has_is_refused() -> None:

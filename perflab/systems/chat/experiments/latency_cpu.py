@@ -18,7 +18,7 @@ from perflab.trials.ladders import having
 # Its users act one by one, and each message goes to many: the sender's own lateness, which is the
 # same for one listener and for a hundred, is then a small part of a delivery.
 SHORT = {
-    "blocks": 5, "users": 140, "join_s": 0.026, "action_s": 1.6, "plateau_s": 1.6,
+    "blocks": 6, "users": 140, "join_s": 0.023, "action_s": 1.5, "plateau_s": 1.5,
     "bcrypt_rounds": 8,
 }  # fmt: skip
 
@@ -56,6 +56,7 @@ EXPERIMENT = Experiment(
     question="From which CPU share on is the chat service slow, and what do logins add?",
     parameters=LatencyCpuParameters,
     main_job=SHORT,
+    pictures=("delivery_cpu", "effect"),
     steady=STEADY,
     treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
     contrasts=_contrasts,
