@@ -9,7 +9,7 @@ sides different. Treatments that can be interleaved belong into one run, where b
 A machine that drifts makes runs differ that lie apart in time. So runs are called better or worse
 only if A and B alternate: in the order of time every two runs are one of each side. Then a linear
 drift adds more to the scatter within the sides than to their difference
-(``benchmarks/results/drift.txt``).
+(``benchmarks/results/units.txt``).
 
 The module also compares the treatments of one imported run. There the unit is the load of another
 tool. Nothing pairs these loads, and nobody knows whether services were started afresh between them,

@@ -11,7 +11,8 @@ Published studies give no intervals, so a published number has a *zone*. A ratio
 its log either way, at least a factor of 1.04 and at most one of 1.25: 1.13 agrees from 1.085 to
 1.177, 1.6 from 1.37 to 1.87, 3.4 from 2.72 to 4.25. "No effect" has a factor of 1.1, a difference
 and a published bound one of 1.25. The effect lies *within* the zone if its 90% interval does (two
-one-sided 5% tests), and *outside* if its 95% interval lies wholly outside; else that is open.
+one-sided 5% tests), and *outside* if its 95% interval lies wholly outside (*smaller*: on the side of no effect); else that is
+open.
 
 ================  ============  ==========================================
 direction         size          result
@@ -22,10 +23,12 @@ shown             open, none    in the direction published
 the other way     any           the other way
 not shown         any           no effect, if the 90% interval lies within
                                 3% of none, or a tenth of a difference
-not shown         outside       less than published
+not shown         smaller       less than published
 not shown         else          not decided
 (none claimed)    within        as published
-(none claimed)    outside       less or more than published
+(none claimed)    outside       less or more than published; where the 95%
+                                interval lies on the other side of no effect
+                                than the published number, the other way
 (none claimed)    open          not decided
 ================  ============  ==========================================
 

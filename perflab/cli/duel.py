@@ -150,7 +150,7 @@ def command(
         bool, _option("print the answer as JSON instead", VERDICT, "--json")
     ] = False,
     resume: Annotated[str, _option("finish this run", VERDICT)] = "",
-    wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
+    wait: Annotated[float, _option("seconds to wait until another measurement ends", VERDICT)] = 0.0,
 ) -> None:
     """Compare variants of your own service: which is slower, by how much, and how sure is that?
 

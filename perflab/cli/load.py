@@ -28,7 +28,7 @@ OF_THE_COMMAND: tuple[tuple[str, Any, str, str, str], ...] = (
     ("workers", 0, "processes (0: one per client core)", SENDING, "--workers"),
     ("out", "", "new folder for load.json and tables: requests, messages, chunks", OUTPUT, "--out"),
     ("as_json", False, "print one JSON object", OUTPUT, "--json"),
-    ("wait", 0.0, "seconds to wait for another measurement", SENDING, "--wait"),
+    ("wait", 0.0, "seconds to wait until another measurement ends", SENDING, "--wait"),
 )  # fmt: skip
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 

@@ -23,7 +23,7 @@ def command(
         ),
     ] = None,
     backend: Annotated[
-        str, typer.Option(help="auto (Docker if an engine answers), docker or process")
+        str, typer.Option(help="auto (Docker where an engine answers), docker or process")
     ] = "",
     resume: Annotated[str, typer.Option(help="finish this run, with its own parameters")] = "",
     wait: Annotated[

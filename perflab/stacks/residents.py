@@ -367,9 +367,9 @@ def stand(plan: StackPlan, backend: Backend, places: Placement, tell: Tell) -> d
     """Start a stack that outlives this process; return the address of each node by name."""
     identity = f"up-{secrets.token_hex(3)}"
     residents = Residents(backend, {"up": plan}, places, identity, "up", tell)
-    residents.prepare()
-    residents.start()
     try:
+        residents.prepare()
+        residents.start()
         residents.activate("up")
     except BaseException:
         residents.end()

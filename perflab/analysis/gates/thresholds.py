@@ -1,7 +1,7 @@
 """Bounds that a change may not cross: failed, passed, or not decided.
 
 A bound is failed if the whole 95% interval of the effect lies beyond it, and passed if no part of
-the interval does; otherwise, and below 3 blocks, it is not decided. A gate that looked at the
+the interval does; otherwise it is not decided. A gate that looked at the
 estimate alone would fail half of the changes whose true effect is exactly the bound. Where one side
 has more refused trials, a bound is passed only if it is with their values, too.
 
