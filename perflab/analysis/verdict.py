@@ -11,8 +11,8 @@ Published studies give no intervals, so a published number has a *zone*. A ratio
 its log either way, at least a factor of 1.04 and at most one of 1.25: 1.13 agrees from 1.085 to
 1.177, 1.6 from 1.37 to 1.87, 3.4 from 2.72 to 4.25. "No effect" has a factor of 1.1, a difference
 and a published bound one of 1.25. The effect lies *within* the zone if its 90% interval does (two
-one-sided 5% tests), and *outside* if its 95% interval lies wholly outside (*smaller*: on the side of no effect); else that is
-open.
+one-sided 5% tests), and *outside* if its 95% interval lies wholly outside, *smaller* if that is on
+the side of no effect; else that is open.
 
 ================  ============  ==========================================
 direction         size          result

@@ -96,7 +96,7 @@ def command(
     ] = "",
     secret: Annotated[
         list[str] | None,
-        _option("name of a header or variable whose value is a secret; repeatable", LOAD),
+        _option("name of a header, variable or parameter whose value is secret; repeatable", LOAD),
     ] = None,
     body: Annotated[str, _option("body, or @FILE (text or any bytes)", LOAD)] = "",
     connection: Annotated[str, _option("keep-alive or per-request", LOAD)] = "",
@@ -109,7 +109,7 @@ def command(
         float | None, _option("seconds of each trial (2)", LOAD, "--duration", "-d")
     ] = None,
     warmup: Annotated[
-        float | None, _option("seconds before them (found by the lab, 1 to 20)", LOAD)
+        float | None, _option("seconds of load before a trial (found by the lab, 1 to 20)", LOAD)
     ] = None,
     blocks: Annotated[
         str, _option("one trial of each variant per block (10 or more), or until_decided", VERDICT)
@@ -150,7 +150,9 @@ def command(
         bool, _option("print the answer as JSON instead", VERDICT, "--json")
     ] = False,
     resume: Annotated[str, _option("finish this run", VERDICT)] = "",
-    wait: Annotated[float, _option("seconds to wait until another measurement ends", VERDICT)] = 0.0,
+    wait: Annotated[
+        float, _option("seconds to wait until another measurement ends", VERDICT)
+    ] = 0.0,
 ) -> None:
     """Compare variants of your own service: which is slower, by how much, and how sure is that?
 

@@ -1,6 +1,6 @@
 """The options of one load: the flags of ``perflab load`` and the parameters of ``send_load``.
 
-Every option stands here once, with its help text.
+Their help texts stand here; those of a duel, whose defaults are others, in ``cli/duel.py``.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class LoadParameters(Parameters):
     )
     header_file: str = option("", "file with lines 'Name: value', which are shown nowhere", REQUEST)
     secret: tuple[Annotated[str, Field(pattern=f"^{SECRET_NAME.pattern}$")], ...] = option(
-        (), "name of a header or parameter whose value is a secret; repeatable", REQUEST
+        (), "name of a header, variable or parameter whose value is secret; repeatable", REQUEST
     )
     body: str = option("", "body, or @FILE (text or any bytes)", REQUEST)
     expect_status: Statuses = option(
