@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -101,8 +102,18 @@ def _before_any_command(
     """
 
 
+def _interrupted(number: int, _frame: object) -> None:
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
 def main() -> None:
-    """Run the command line; an error for the user is printed, and gives an exit status."""
+    """Run the command line; an error for the user is printed, and gives an exit status.
+
+    What ends it from outside (SIGTERM of a job that is cancelled) ends it in order, like Ctrl-C.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, _interrupted)
     try:
         # Children work in other folders and would find another perflab.toml, or none.
         os.environ.update(foreign_environment())

@@ -153,6 +153,7 @@ def new_project() -> None:
         print(f"  {name} = {value}   ({why})")
     if lacking := [name for name in ("command", "setup", "health") if name not in entries]:
         print(f"\nnot found: {', '.join(lacking)} (examples are in perflab.toml)")
+    print("what users request is not looked for: write path or [[load.requests]]")
     print("\nperflab doctor                 # what of it does not work here")
     print("perflab duel --against main    # or --against HEAD~1 --working-tree, and so on")
 

@@ -83,8 +83,9 @@ def new_project() -> tuple[list[Path], Found]:
     if problems:
         raise ParameterError("perflab new project", problems)
     lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
-    added = [f"{folder}/" for folder in RESULTS.values()]
-    lines += [line for line in added if line not in lines]
+    # Without the first slash, folders of these names would be ignored anywhere below.
+    added = [f"/{folder}/" for folder in RESULTS.values()]
+    lines += [line for line in added if not {line, line[1:]} & {*lines}]
     found = found_in(here)
     content = {
         notebook: _of_the_project(notebook_file(DUELS).read_text(encoding="utf-8")),

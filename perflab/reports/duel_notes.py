@@ -51,9 +51,9 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
     counts = [
         finding.effect.n for pair in pairs for finding in pair.findings.values() if finding.effect
     ]
-    if any(SMALLEST_N <= count < SMALLEST_SIGNED_RANK for count in counts):
+    if few := [count for count in counts if SMALLEST_N <= count < SMALLEST_SIGNED_RANK]:
         lines.append(
-            f"{counted(min(counts), 'block')}: these intervals hold only if the noise is normal; "
+            f"{counted(min(few), 'block')}: these intervals hold only if the noise is normal; "
             f"from {SMALLEST_SIGNED_RANK} blocks on it need not be"
         )
     lines += filter(None, [rise_within(run)])

@@ -23,9 +23,12 @@ MISSING = re.compile(
 FIELD = re.compile(r"^(\w+)\n\s+field required", re.MULTILINE | re.IGNORECASE)
 
 
+IN_USE = re.compile(r"address already in use|EADDRINUSE", re.IGNORECASE)
+
+
 def with_hints(reason: str, instance: Instance) -> str:
     """Return the reason of a failure, and what may have led to it."""
-    return "; ".join([reason, *_elsewhere(instance), *_not_passed(instance)])
+    return "; ".join([reason, *_elsewhere(instance), *_taken(instance), *_not_passed(instance)])
 
 
 def _elsewhere(instance: Instance) -> list[str]:
@@ -51,6 +54,14 @@ def _elsewhere(instance: Instance) -> list[str]:
     return [f"it listens at {', '.join(named)}, and the lab asks {HOST}:{port}"]
 
 
+def _taken(instance: Instance) -> list[str]:
+    """Say how a user's service gets its port, if its log says that it asked for one in use."""
+    if not (instance.launch.spec.of_user and IN_USE.search(instance.log())):
+        return []
+    return ["it has to listen at the port in PORT, or at {port} in its command or a variable "
+            "(--env NAME={port})"]  # fmt: skip
+
+
 def _not_passed(instance: Instance) -> list[str]:
     """Name the variables in the log that the shell may have, and the service has not."""
     spec = instance.launch.spec
@@ -63,5 +74,8 @@ def _not_passed(instance: Instance) -> list[str]:
     lacks = sorted(named - spec.environment.keys() - {"PATH", "LANG", "TZ", "HOME"})
     if not lacks:
         return []
-    options = " ".join(f"--env {name}" for name in lacks)
-    return [f"services do not get the variables of your shell: pass what they need ({options})"]
+    is_here = {name: name in os.environ for name in lacks}
+    options = " ".join(f"--env {name}{'' if known else '=...'}" for name, known in is_here.items())
+    text = f"services do not get the variables of your shell: pass what they need ({options}"
+    file = ", or [service.env] or env_file of perflab.toml" * (not all(is_here.values()))
+    return [f"{text}{file})"]

@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from perflab.credentials import filled_in
 from perflab.errors import MachineShort, ServiceFailed, StackError
 from perflab.stacks.asking import keeps_connections, status_of
-from perflab.stacks.backend import Instance, Interrupted, go_on
+from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 
 LOOK_EVERY_S = 0.05
 # A service dies of a dependency's death: after this time the dependency's own end is visible.
 CAUSE_SEEN_WITHIN_S = 0.2
+BAD_REQUEST = 400
 
 
 def start_all(
@@ -118,6 +119,8 @@ def _other_status(instance: Instance, status: int) -> str:
     """Return that a health check has another answer; of a user's service, what to change."""
     spec = instance.launch.spec
     text = f"GET {spec.health.http} is answered with {status}"
+    if spec.of_user and status == BAD_REQUEST:
+        return f"{text}: it may refuse the host {HOST} (Django: ALLOWED_HOSTS)"
     # A service that is not ready yet answers its own health path with 503.
     if spec.of_user and spec.health.any_status:
         return f"{text}: give the path that answers 200 when it is ready (--health PATH)"

@@ -21,7 +21,8 @@ VARIANTS, SERVICE, LOAD = "variants", "service", "load"
 TABLES = (VARIANTS, SERVICE, LOAD)
 # Their entries make one parameter, a list of texts NAME=VALUE.
 NEEDS = (SERVICE, "needs")
-MAPPINGS = ((VARIANTS,), (SERVICE, "env"), NEEDS)
+HEADERS = (LOAD, "headers")
+MAPPINGS = ((VARIANTS,), (SERVICE, "env"), NEEDS, HEADERS)
 KNOWN = ((SERVICE,), (LOAD,), *MAPPINGS)
 # Files that a table names, relative to the file.
 FILES = ("header_file", "env_file", "script")
@@ -60,7 +61,8 @@ def read_parameters(path: Path, subject: str) -> tuple[dict[str, Any], dict[str,
     for keys, value in _leaves(content):
         if keys[:-1] in MAPPINGS:
             text = json.dumps(value, default=str) if isinstance(value, Mapping) else value
-            values.setdefault(_parameter(keys), []).append(f"{keys[-1]}={text}")
+            sign = ": " if keys[:-1] == HEADERS else "="
+            values.setdefault(_parameter(keys), []).append(f"{keys[-1]}{sign}{text}")
         else:
             values[_parameter(keys)] = value
     folder = path.resolve().parent

@@ -56,7 +56,8 @@ CPU, MEMORY = "service_cpu_us_per_request", "service_memory_bytes"
 LONGEST_EXCERPT = 200
 CONNECTED_WITHIN_S = 5.0
 UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-REFUSED = (401, 403)
+REFUSED, NOT_THERE = (401, 403), (404, 405)
+NAME_THE_PATH = "name the path that users ask for (--path, or path or [[load.requests]] in a file)"
 # Of the digest of a body: enough to tell bodies apart.
 DIGITS = 16
 
@@ -111,7 +112,8 @@ class _RightAnswer(Sensor["RightAnswer"]):
         if not template.expects(status):
             expected = " or ".join(map(str, template.statuses))
             problem = f"the answer to {what} has status {status} instead of {expected}"
-            raise self._wrong(problem, text, self._refused(asked) if status in REFUSED else "")
+            way_out = self._refused(asked) if status in REFUSED else ""
+            raise self._wrong(problem, text, NAME_THE_PATH if status in NOT_THERE else way_out)
         if template.expect_body and (unread or template.expect_body not in text):
             expected = masked(template.expect_body)
             problem = f"the answer to {what} does not contain '{expected}'"
