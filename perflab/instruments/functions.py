@@ -16,7 +16,7 @@ from perflab.host.thread_accounts import accounts_of
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.node_profile import NodeProfile, node_process
 from perflab.instruments.perf_profile import PerfProfile
-from perflab.instruments.py_spy import PySpy, own_functions, without_waiting
+from perflab.instruments.py_spy import Function, PySpy, own_functions, without_waiting
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, FUNCTIONS, TIMES, described_schema
 
@@ -32,21 +32,21 @@ class Sampler(Protocol):
     def begin(self) -> None:
         """Begin to sample; ProfilerFailed where that is not possible."""
 
-    def samples(self) -> tuple[Counter[str], Counter[str]]:
+    def samples(self) -> tuple[Counter[Function], Counter[str]]:
         """End, and return the samples by function of one's own code, and by call chain."""
 
 
 class _PythonProfile:
     def __init__(self, pids: Sequence[int], bound_s: float, labels: Mapping[str, str]) -> None:
         self._pids = pids
+        self._folder = str(Path(f"/proc/{pids[0]}/cwd").readlink())
         self._profiler = PySpy(pids[0], RATE_HZ, bound_s, labels, children=True)
 
     def begin(self) -> None:
         self._profiler.begin()
         self._before = accounts_of(self._pids)
 
-    def samples(self) -> tuple[Counter[str], Counter[str]]:
-        folder = str(Path(f"/proc/{self._pids[0]}/cwd").readlink())
+    def samples(self) -> tuple[Counter[Function], Counter[str]]:
         ran_ns = {
             thread: run_ns - self._before.get((pid, thread), (0, 0))[0]
             for (pid, thread), (run_ns, _) in accounts_of(self._pids).items()
@@ -54,7 +54,7 @@ class _PythonProfile:
         profile = self._profiler.collect()
         chains = without_waiting(profile.chains)
         counts = dict(zip(chains["chain"], chains["samples"], strict=True))
-        return own_functions(profile.text, folder, ran_ns=ran_ns), Counter(counts)
+        return own_functions(profile.text, self._folder, ran_ns=ran_ns), Counter(counts)
 
 
 def sampler_of(
@@ -100,7 +100,7 @@ class _Functions(Sensor["Functions"]):
         try:
             self._sampler = sampler_of(service.pid, members, bound_s, self.scene.labels)
             self._sampler.begin()
-        except ProfilerFailed as error:
+        except (ProfilerFailed, OSError) as error:
             self._problem = str(error)
 
     def end(self) -> None:
@@ -112,8 +112,11 @@ class _Functions(Sensor["Functions"]):
             self._problem = str(error)
             return
         self._tables = {
-            "functions": _table("function", functions),
-            "calls": _table("chain", chains),
+            "functions": pd.DataFrame(
+                [(*name, samples) for name, samples in sorted(functions.items())],
+                columns=[*FUNCTIONS.names],
+            ),
+            "calls": pd.DataFrame(sorted(chains.items()), columns=["chain", "samples"]),
         }
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
@@ -123,12 +126,8 @@ class _Functions(Sensor["Functions"]):
         return Observation(tables=self._tables)
 
 
-def _table(name: str, counts: Counter[str]) -> pd.DataFrame:
-    return pd.DataFrame(sorted(counts.items()), columns=[name, "samples"])
-
-
 class Functions(OfNode):
-    """Fills ``functions``, samples by function of the service's own code, and ``calls``.
+    """Fills ``functions``, samples by function of one's own code and library, and ``calls``.
 
     It reads Python (by py-spy), Node (by its own profiler) and compiled programs (by perf). A
     service that cannot be profiled gives a warning.
@@ -141,7 +140,7 @@ class Functions(OfNode):
 class _Times(Sensor["FunctionTimes"]):
     def __init__(self, settings: FunctionTimes, scene: Scene) -> None:
         super().__init__(settings, scene)
-        self._samples: Counter[str] = Counter()
+        self._samples: Counter[Function] = Counter()
         self._profiler: PySpy | None = None
 
     def begin(self) -> None:
@@ -169,7 +168,7 @@ class _Times(Sensor["FunctionTimes"]):
             return Observation()
         rows = [
             (name, samples / WAITING_RATE_HZ * 1e3 / requests)
-            for name, samples in sorted(self._samples.items())
+            for (name, _), samples in sorted(self._samples.items())
         ]
         return Observation(tables={"times": pd.DataFrame(rows, columns=["function", "time_ms"])})
 

@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 import aiohttp
 import psutil
 
 from perflab.errors import ProfilerFailed
+from perflab.instruments.py_spy import Function
 from perflab.stacks.backend import HOST
 
 OPEN_WITHIN_S, ANSWER_WITHIN_S, LOOK_EVERY_S = 5.0, 20.0, 0.05
@@ -74,7 +76,7 @@ class NodeProfile:
             self.end()
             raise
 
-    def samples(self) -> tuple[Counter[str], Counter[str]]:
+    def samples(self) -> tuple[Counter[Function], Counter[str]]:
         """End, and return the samples by function of one's own code, and by call chain.
 
         ProfilerFailed where Node is gone.
@@ -166,8 +168,8 @@ def _tree(profile: Mapping[str, Any]) -> tuple[dict[int, Any], dict[int, int]]:
     return nodes, above
 
 
-def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[str]:
-    """Return the samples of a profile by function of the service's own code.
+def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[Function]:
+    """Return the samples of a profile by function of the service's own code, and package.
 
     A sample counts for the innermost function of a file that is neither Node's nor a package's, as
     :func:`perflab.instruments.py_spy.own_functions` has it; what V8 does without one has its name.
@@ -183,14 +185,22 @@ def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[str]:
             names[number] = own or (name_of(up) if up is not None else "module node")
         return names[number]
 
-    counts: Counter[str] = Counter()
+    counts: Counter[Function] = Counter()
     for number in profile["samples"]:
-        function = nodes[number]["callFrame"]["functionName"]
+        frame = nodes[number]["callFrame"]
+        function = frame["functionName"]
         if function in (GARBAGE, NATIVE):
-            counts["garbage collector" if function == GARBAGE else "module node"] += 1
+            counts["garbage collector" if function == GARBAGE else "module node", ""] += 1
         elif function not in NOTHING_RAN:
-            counts[name_of(number)] += 1
+            counts[name_of(number), _package(frame["url"])] += 1
     return counts
+
+
+def _package(url: str) -> str:
+    """Return the package of a file; nothing for one's own, and for Node's."""
+    first, _, rest = url.rpartition(PACKAGES)[2].partition("/")
+    scoped = f"{first}/{rest.partition('/')[0]}" if first.startswith("@") else first
+    return scoped if PACKAGES in url else ""
 
 
 def _own_name(frame: Mapping[str, Any], folder: str) -> str:
@@ -198,7 +208,7 @@ def _own_name(frame: Mapping[str, Any], folder: str) -> str:
     url = str(frame["url"])
     if not url.startswith("file://") or PACKAGES in url:
         return ""
-    place = PurePosixPath(url.removeprefix("file://"))
+    place = PurePosixPath(unquote(url.removeprefix("file://")))
     inside = place.is_relative_to(folder)
     file = place.relative_to(folder) if inside else place.name
     return f"{frame['functionName'] or '(anonymous)'} ({file})"

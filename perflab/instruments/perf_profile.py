@@ -21,7 +21,7 @@ import psutil
 
 from perflab.errors import ProfilerFailed
 from perflab.host.temporary_folders import temporary_folder
-from perflab.instruments.py_spy import kill_group
+from perflab.instruments.py_spy import Function, kill_group
 
 TOOL = "perf"
 RATE_HZ = 997
@@ -88,7 +88,7 @@ class PerfProfile:
             self.end()
             raise
 
-    def samples(self) -> tuple[Counter[str], Counter[str]]:
+    def samples(self) -> tuple[Counter[Function], Counter[str]]:
         """End perf, and return the samples by function of one's own code, and by call chain.
 
         ProfilerFailed where it did not end in time, or the service is gone.
@@ -164,14 +164,14 @@ def call_chains(text: str) -> Counter[str]:
     )
 
 
-def functions_of(text: str, program: str, *, go: bool) -> Counter[str]:
-    """Return the samples by function of the service's own code.
+def functions_of(text: str, program: str, *, go: bool) -> Counter[Function]:
+    """Return the samples by function of the service's own code; no library is told.
 
     A sample counts for the innermost function of the ``program`` itself that is not of its
     language's library; where there is none, for the package or library that it lies in. What other
     packages brought into the program cannot be told from its own.
     """
-    return Counter(_own_name(chain, program, go) for chain in chains_of(text))
+    return Counter((_own_name(chain, program, go), "") for chain in chains_of(text))
 
 
 def _own_name(chain: Chain, program: str, go: bool) -> str:

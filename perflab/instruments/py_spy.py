@@ -33,9 +33,9 @@ import pandas as pd
 from perflab.errors import ProfilerFailed
 from perflab.host.temporary_folders import temporary_folder
 
-_INSTALLED = re.compile(r".*/(?:site-packages|python3\.\d+)/")
+_INSTALLED = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+)/")
 _THREAD = re.compile(r"\bThread (\d+)")
-_PART = re.compile(r"(?:\.<locals>)?\.?<(?!locals)\w+>$")
+_PART = re.compile(r"(?:(?:\.<locals>)?\.?<(?!locals)\w+>)+$")
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
 TOOL = "py-spy"
@@ -48,6 +48,7 @@ LOOK_EVERY_S = 0.02
 _WAITING = re.compile(
     r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
     r"|(?:\w+\.)?wait \((?:\S*/)?threading\.py\)"
+    r"|(?:\w+\.)?(?:readinto|accept) \((?:\S*/)?socket\.py\)"
     r"|_worker \(\S*futures/thread\.py\))$"
 )
 IN_ANOTHER_NAMESPACE = (
@@ -55,8 +56,10 @@ IN_ANOTHER_NAMESPACE = (
     "end in a call that waits are left out of all shares"
 )
 _COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
+# A function of one's own code, or a module where there is none, and the library below it.
+Function = tuple[str, str]
 # Its number, the samples of it at work, and those of its waits.
-_Thread = tuple[int, Counter[str], Counter[str]]
+_Thread = tuple[int, Counter[Function], Counter[Function]]
 _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 
 
@@ -102,8 +105,10 @@ def own_functions(
     *,
     waiting: bool = False,
     ran_ns: Mapping[int, int] = MappingProxyType({}),
-) -> Counter[str]:
-    """Return the samples of a profile by function of the service's own code.
+) -> Counter[Function]:
+    """Return the samples of a profile by function of the service's own code, and library.
+
+    The library is the installed package in which a sample ends, below the function ('': in none).
 
     A sample counts for the innermost function of a file that is neither Python's nor installed;
     where there is none, for the installed module. Threads that wait, and what stands for a whole
@@ -118,28 +123,30 @@ def own_functions(
     frames = document["shared"]["frames"]
     threads: list[_Thread] = []
     for thread in document["profiles"]:
-        working: Counter[str] = Counter()
-        idle: Counter[str] = Counter()
+        working: Counter[Function] = Counter()
+        idle: Counter[Function] = Counter()
         for sample in thread["samples"]:
             chain = [frames[place] for place in sample if frames[place].get("file")]
             own = _own_function(chain, folder)
             if waiting and own:
-                working[own] += 1
+                working[own, ""] += 1
             elif chain and not waiting:
                 waits = _WAITING.search(_name(chain[-1]))
-                (idle if waits else working)[own or _module(chain[-1])] += 1
+                end = _module(chain[-1])
+                seen = (own, end) if own else (f"module {end or _file_name(chain[-1])}", "")
+                (idle if waits else working)[seen] += 1
         number = _THREAD.search(str(thread.get("name")))
         threads.append((int(number[1]) if number else 0, working, idle))
     return _by_time_on_cores(threads, ran_ns)
 
 
-def _by_time_on_cores(threads: Sequence[_Thread], ran_ns: Mapping[int, int]) -> Counter[str]:
+def _by_time_on_cores(threads: Sequence[_Thread], ran_ns: Mapping[int, int]) -> Counter[Function]:
     """Return the samples of all threads; those with a known time share theirs by it.
 
     A thread that was only seen to wait has run nevertheless, where its time says so. One that began
     and ended meanwhile has no time, and keeps the samples in which it did not wait.
     """
-    by_function: Counter[str] = Counter()
+    by_function: Counter[Function] = Counter()
     timed = [each for each in threads if each[0] in ran_ns and (each[1] or each[2])]
     spent_ns = sum(ran_ns[number] for number, _, _ in timed)
     total = sum(working.total() for _, working, _ in timed)
@@ -166,8 +173,13 @@ def _own_function(chain: list[dict[str, Any]], folder: str) -> str:
 
 
 def _module(frame: Mapping[str, Any]) -> str:
-    place = Path(_INSTALLED.sub("", str(frame["file"])))
-    return f"module {(place.name if place.is_absolute() else place.parts[0]).removesuffix('.py')}"
+    """Return the package, or the module, of a frame; nothing where it is not installed."""
+    place, installed = _INSTALLED.subn("", str(frame["file"]))
+    return Path(place).parts[0].removesuffix(".py") if installed else ""
+
+
+def _file_name(frame: Mapping[str, Any]) -> str:
+    return Path(str(frame["file"])).name.removesuffix(".py")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ WAITS = pa.schema(
 # One row per sampled call chain: its functions, the outermost first, joined by ``;``.
 CALLS = pa.schema([("chain", pa.string()), ("samples", pa.int64())])
 # The samples in which a function was the innermost of a service's own code.
-FUNCTIONS = pa.schema([("function", pa.string()), ("samples", pa.int64())])
+FUNCTIONS = pa.schema(
+    [("function", pa.string()), ("library", pa.string()), ("samples", pa.int64())]
+)
 # How long a request was in a function of a service's own code.
 TIMES = pa.schema([("function", pa.string()), ("time_ms", pa.float64())])
 # Where the time of a request goes, and what is counted of it, per request: a row for each entry.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from perflab.analysis.accounts.causes import Causes, causes_of
+from perflab.analysis.accounts.causes import Cause, Causes, causes_of
 from perflab.analysis.accounts.entries import Entry
 from perflab.recordings import Run
 from perflab.statistics.in_words import number, signed
@@ -82,13 +82,23 @@ def why_data(run: Run, new: str, old: str) -> dict[str, Any] | None:
         return None
     tables = {"times_ms": causes.times, "metrics_ms": causes.metrics, "counts": causes.counts}
     return {
-        "response_ms": vars(causes.response),
-        "cpu_ms": vars(causes.cpu),
-        "causes": [vars(cause) for cause in causes.causes],
+        "response_ms": _known(causes.response),
+        "cpu_ms": _known(causes.cpu),
+        "causes": [_known(cause) for cause in causes.causes],
         "only_loaded": causes.only_loaded,
         "unread": causes.unread,
         **{
-            name: [{"kind": kind, "name": entry, **vars(one)} for (kind, entry), one in of.items()]
+            name: [
+                {"kind": kind, "name": entry, **_known(one)} for (kind, entry), one in of.items()
+            ]
             for name, of in tables.items()
         },
+    }
+
+
+def _known(one: Entry | Cause) -> dict[str, Any]:
+    """Return the numbers of an entry or a cause; JSON has no NaN."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in vars(one).items()
     }

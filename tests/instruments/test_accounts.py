@@ -76,7 +76,30 @@ def test_a_sample_counts_for_the_innermost_function_of_the_services_own_code() -
     samples = [[0, 5, 2, 4], [0, 5, 2, 3], [0, 5], [0, 5, 6], [0], [0, 1]]
     text = json.dumps({"shared": {"frames": frames}, "profiles": [{"samples": samples}]})
     assert own_functions(text, "/srv/x1") == {
-        "view (shop/views.py)": 2, "module uvicorn": 1, "module app": 1,
+        ("view (shop/views.py)", "json"): 1, ("view (shop/views.py)", ""): 1,
+        ("module uvicorn", ""): 1, ("module app", ""): 1,
+    }  # fmt: skip
+
+
+WORK, GUNICORN = ("work (app.py)", ""), ("module gunicorn", "")
+
+
+@pytest.mark.promise
+def test_a_sample_has_the_library_in_which_it_ends_and_no_other() -> None:
+    frames = [
+        frame("items", "/srv/x1/shop/views.py"),
+        frame("users", "/srv/x1/shop/views.py"),
+        frame("load", "/usr/lib/python3/dist-packages/yaml/loader.py"),
+        frame("__init__", "<string>"),
+        frame("f.<locals>.<lambda>.<locals>.<genexpr>", "/srv/x1/app.py"),
+        frame("list", "/srv/x1/users/views.py"),
+        frame("readinto", "/usr/lib/python3.11/socket.py"),
+    ]
+    samples = [[0, 2], [1], [1, 3], [4], [0, 5], [0, 2, 5], [6]]
+    text = json.dumps({"shared": {"frames": frames}, "profiles": [{"samples": samples}]})
+    assert own_functions(text, "/srv/x1") == {
+        ("items (shop/views.py)", "yaml"): 1, ("users (shop/views.py)", ""): 2,
+        ("f (app.py)", ""): 1, ("list (users/views.py)", ""): 2,
     }  # fmt: skip
 
 
@@ -90,26 +113,26 @@ def test_a_thread_that_only_waited_for_a_core_gets_no_more_than_it_ran() -> None
     named = [('Process 7 Thread 11 "pool"', [[0]] * 50), ('Thread 7 "MainThread"', [[1]] * 50)]
     profiles = [{"name": name, "samples": samples} for name, samples in named]
     text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})
-    assert own_functions(text, "/srv/x1") == {"work (app.py)": 50, "module gunicorn": 50}
+    assert own_functions(text, "/srv/x1") == {WORK: 50, GUNICORN: 50}
     ran_ns = {7: 100_000, 11: 900_000}
     assert own_functions(text, "/srv/x1", ran_ns=ran_ns) == {
-        "work (app.py)": 90, "module gunicorn": 10,
+        WORK: 90, GUNICORN: 10,
     }  # fmt: skip
     # Of a thread that nobody timed nothing is known: samples stay as they are.
-    assert own_functions(text, "/srv/x1", ran_ns={11: 5})["module gunicorn"] == 50
+    assert own_functions(text, "/srv/x1", ran_ns={11: 5})[GUNICORN] == 50
     # One that began and ended meanwhile has no time; the others share theirs nevertheless.
     frames.append(frame("once", "/srv/x1/app.py"))
     more = [*profiles, {"name": "Process 7 Thread 12", "samples": [[3]] * 20}]
     text = json.dumps({"shared": {"frames": frames}, "profiles": more})
     assert own_functions(text, "/srv/x1", ran_ns=ran_ns) == {
-        "work (app.py)": 90, "module gunicorn": 10, "once (app.py)": 20,
+        WORK: 90, GUNICORN: 10, ("once (app.py)", ""): 20,
     }  # fmt: skip
     # A thread that was only seen to wait has run, too.
     profiles[1]["samples"] = [[2]] * 10
     text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})
-    assert own_functions(text, "/srv/x1", ran_ns=ran_ns)["module selectors"] == 5
+    assert own_functions(text, "/srv/x1", ran_ns=ran_ns)["module selectors", ""] == 5
     # Where not all are timed, it is the wait of a thread that may not run at all.
-    assert own_functions(text, "/srv/x1", ran_ns={11: 5}) == {"work (app.py)": 50}
+    assert own_functions(text, "/srv/x1", ran_ns={11: 5}) == {WORK: 50}
 
 
 def test_threads_are_timed_while_their_functions_are_sampled(
@@ -137,7 +160,7 @@ def test_threads_are_timed_while_their_functions_are_sampled(
     sampler = functions.sampler_of(pid, [pid], 1.0, {})
     sampler.begin()
     by_function, _ = sampler.samples()
-    assert by_function == {"one (a.py)": 2, "two (a.py)": 18}
+    assert by_function == {("one (a.py)", ""): 2, ("two (a.py)", ""): 18}
 
 
 SERVER = """
@@ -170,7 +193,7 @@ def test_a_node_is_profiled_by_itself_and_listens_to_nobody_afterwards(tmp_path:
     finally:
         started.kill()
         started.wait()
-    assert counts["digits (server.js)"] > 0
+    assert counts["digits (server.js)", ""] > 0
     assert [chain for chain in chains if chain.endswith("digits (server.js)")]
 
 
@@ -189,11 +212,23 @@ def test_a_sample_of_node_counts_for_the_innermost_function_of_the_services_own_
         node(6, "(garbage collector)", ""),
     ]
     profile = {"nodes": nodes, "samples": [2, 3, 4, 5, 6, 1]}
-    assert functions_of(profile, "/srv/x") == {"view (views.js)": 3, "garbage collector": 1}
+    view = "view (views.js)"
+    assert functions_of(profile, "/srv/x") == {
+        (view, ""): 2, (view, "pg"): 1, ("garbage collector", ""): 1,
+    }  # fmt: skip
     assert call_chains(profile) == {
         "view (views.js)": 1, "view (views.js);query (pg/client.js)": 1,
         "view (views.js);query (pg/client.js);emit (node:events)": 1, "(garbage collector) ()": 1,
     }  # fmt: skip
+
+
+def test_a_package_of_a_scope_and_a_folder_with_a_space_are_told() -> None:
+    nodes = [
+        node(7, "draw", "file:///srv/my%20x/index.js", 8),
+        node(8, "", "file:///srv/my%20x/node_modules/@acme/fmt/index.js"),
+    ]
+    found = functions_of({"nodes": nodes, "samples": [7, 8]}, "/srv/my x")
+    assert found == {("draw (index.js)", ""): 1, ("draw (index.js)", "@acme/fmt"): 1}
 
 
 def test_a_process_that_cannot_be_profiled_gives_a_warning_and_no_error() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from types import SimpleNamespace
 
@@ -79,3 +80,12 @@ def test_what_could_not_be_read_is_told_with_the_way_out(monkeypatch: pytest.Mon
         "why: f takes longer (+4.00 of +4.00 ms)", "     asked_total",
         "     not read: the functions of 'new' are not known: allow it by a setting",
     ]  # fmt: skip
+
+
+def test_the_causes_are_json_where_numbers_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    slower = Entry(2.0, 6.0, 4.0, 3.8, 4.2, 0.0)
+    found = Causes(slower, NOTHING, {("wait", "a core"): NOTHING}, {}, {},
+                   (Cause("larger answers", math.nan),), 0.25)  # fmt: skip
+    monkeypatch.setattr(reported, "causes_of", lambda *_: found)
+    data = reported.why_data(SimpleNamespace(), "new", "old")  # type: ignore[arg-type]
+    assert json.loads(json.dumps(data, allow_nan=False))["causes"][0]["explains_ms"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 from perflab.analysis.accounts.entries import METRIC, Entry, Key
 from perflab.statistics.in_words import number
@@ -36,7 +37,15 @@ def replaced(times: Mapping[Key, Entry], counts: Mapping[Key, Entry]) -> str:
 
     if not (more and fewer):
         return ""
-    return f"{_shown(max(more, key=ms))} instead of {_shown(max(fewer, key=ms))}"
+    texts = max(more, key=ms), max(fewer, key=ms)
+    if len({*map(_shown, texts)}) == 1:
+        # What they have in common says nothing: they differ from a word on.
+        words = [text.split(" ") for text in texts]
+        alike = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*words, strict=False))
+        )
+        texts = f"…{' '.join(words[0][alike:])}", f"…{' '.join(words[1][alike:])}"
+    return " instead of ".join(map(_shown, texts))
 
 
 def _changes(counts: Mapping[Key, Entry]) -> dict[str, float]:
@@ -72,9 +81,9 @@ def entry_text(key: Key, entry: Entry, library: str = "") -> str:
     sizes = f"{number(entry.new)} ms{{}} instead of {number(entry.old)}"
     function = f"{name} takes {sizes.format(' of CPU')}"
     if not entry.old:
-        function = f"{name}, which the other side never calls, takes {number(entry.new)} ms of CPU"
+        function = f"{name}, not seen on the other side, takes {number(entry.new)} ms of CPU"
     elif not entry.new:
-        function = f"{name} is never called; it took {number(entry.old)} ms of CPU"
+        function = f"{name} is not seen any more; it took {number(entry.old)} ms of CPU"
     forms = {
         "function": f"{function}, mostly in {library}" if library else function,
         "cpu": f"the service takes {sizes.format(' of CPU')}",

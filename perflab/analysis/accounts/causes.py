@@ -37,7 +37,7 @@ from perflab.analysis.accounts.entries import (
     is_response,
     tested_together,
 )
-from perflab.analysis.accounts.libraries import library_of, samples_by_library
+from perflab.analysis.accounts.libraries import library_of
 from perflab.analysis.accounts.under_load import only_under_load
 from perflab.recordings import Run
 from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
@@ -55,8 +55,8 @@ MOST_CAUSES = 3
 # Remarks on what could not be read.
 UNREAD = ("accounts.statements", "accounts.metrics", "functions.unknown")
 OPENED = ("count", "connections opened")
+STARTED = ("count", "processes and threads started")
 DELAYED = ("count", "delayed acknowledgements")
-NO_CALLS = pd.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,8 @@ def causes_of(run: Run, new: str, old: str) -> Causes | None:
     if (alone := part_of(run, ALONE)) is None:
         return None
     profiled, loaded = part_of(run, PROFILED), part_of(run, LOADED)
-    functions, calls = (
-        measured_of(profiled, name) if profiled else pd.DataFrame()
-        for name in ("functions", "calls")
-    )
-    causes = judged(measured_of(alone, "accounts"), functions, new, old, calls)
+    functions = measured_of(profiled, "functions") if profiled else pd.DataFrame()
+    causes = judged(measured_of(alone, "accounts"), functions, new, old)
     if causes is None:
         return None
     unread = [text for part in (alone, profiled) if part for text in _unread(part, new, old)]
@@ -125,14 +122,8 @@ def _unread(part: Run, new: str, old: str) -> Iterator[str]:
                 yield remark.text
 
 
-def judged(
-    accounts: pd.DataFrame,
-    functions: pd.DataFrame,
-    new: str,
-    old: str,
-    calls: pd.DataFrame = NO_CALLS,
-) -> Causes | None:
-    """Return why ``new`` differs from ``old``, by rows of the tables with treatment and block.
+def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) -> Causes | None:
+    """Return why ``new`` differs from ``old``, by rows of both tables with treatment and block.
 
     None where a side has no accounts.
     """
@@ -161,9 +152,8 @@ def judged(
         {key: tested.get((table, key), one) for key, one in entries.items()}
         for table, entries in (("time", of_time), (METRIC, of_metric), ("count", of_count))
     )
-    samples = samples_by_library(calls, (name for kind, name in of_time if kind == "function"))
     libraries = {
-        name: library_of(samples, name, one, new, old)
+        name: library_of(functions, name, one, new, old)
         for (kind, name), one in of_time.items()
         if kind == "function" and one.differs
     }
@@ -235,7 +225,7 @@ def _causes(
 
     of_counts = [
         (keys, cause)
-        for keys, cause in (_of_counts(times, counts, up) if response.differs else ())
+        for keys, cause in (_of_counts(response, times, counts) if response.differs else ())
         if is_enough(cause)
     ]
     # What a count stands for is not said again.
@@ -271,15 +261,17 @@ def _causes(
 
 
 def _of_counts(
-    times: Mapping[Key, Entry], counts: Mapping[Key, Entry], up: float
+    response: Entry, times: Mapping[Key, Entry], counts: Mapping[Key, Entry]
 ) -> Iterator[tuple[set[Key], Cause]]:
     """Yield the causes that are counts, each with the entries of time that it stands for.
 
     What nothing explains goes to the first of them; if connections and statements are both more,
     the stores' other work goes to the connections, and the way to the statements. On a full machine
-    times overlap, and what is left may be less than nothing: then it is nobody's. ``up`` is the
-    sign of the whole difference.
+    times overlap, and what is left may be less than nothing: then it is nobody's. What the kernel
+    counts of the whole machine is the request's only where more of it comes than others make in
+    the time of a longer request.
     """
+    up = math.copysign(1.0, response.change)
     ways = {REST} if up * times[REST].change > 0 else set()
     of_stores = {key for key in times if key[0] == "store" or key[1].startswith(f"{CORE} (")}
 
@@ -287,11 +279,14 @@ def _of_counts(
         return sum(times[key].change for key in keys)
 
     changed = {key for key, one in counts.items() if key[0] == "statement" and one.differs}
-    if (delayed := counts.get(DELAYED)) and delayed.differs:
+    if (delayed := counts.get(DELAYED)) and _is_of_requests(delayed, response):
         text = "answers wait for a delayed acknowledgement (40 ms), as if sent in two writes: "
         yield ways, Cause(text + instead(delayed, "a request"), time_of(ways))
         ways = set()
-    if (opened := counts.get(OPENED)) and opened.differs:
+    if (started := counts.get(STARTED)) and _is_of_requests(started, response):
+        yield ways, Cause(instead(started, "processes or threads started a request"), time_of(ways))
+        ways = set()
+    if (opened := counts.get(OPENED)) and _is_of_requests(opened, response):
         keys = of_stores if changed else of_stores | ways
         yield keys, Cause(instead(opened, "connections opened a request"), time_of(keys))
         of_stores, ways = set(), ways - keys
@@ -300,6 +295,14 @@ def _of_counts(
         ways = ways - found[0]
     if text := _size_text(counts, 1 + LEAST_GROWTH):
         yield ways, Cause(text, time_of(ways))
+
+
+def _is_of_requests(count: Entry, response: Entry) -> bool:
+    """Tell whether a count differs by more than if others made all of the smaller one."""
+    sides = (count.old, response.old), (count.new, response.new)
+    (few, shorter_ms), (many, longer_ms) = sorted(sides)
+    of_others = few * max(1.0, longer_ms / shorter_ms)
+    return count.differs and many - of_others >= LEAST_COUNT
 
 
 def _size_text(counts: Mapping[Key, Entry], times: float) -> str:
