@@ -21,7 +21,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 REFERENCE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
-USER_AND_PASSWORD = re.compile(r"(?<=://)([^\s/?#@:'\"]*):([^\s/?#'\"]+)@")
+USER_AND_PASSWORD = re.compile(
+    r"(?<=://)((?:\{env:\w+\}|\{[a-z_.]+\}|[^\s/?#@:'\"{])*):([^\s/?#'\"]+)@"
+)
 SCHEME = re.compile(r"(?i)(?:basic|bearer|digest|token|apikey|negotiate)\s+(\S.*)")
 CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # A shorter value stands in too many words that have nothing to do with it.

@@ -22,6 +22,7 @@ from perflab.credentials import (
     names_in,
     value_of,
 )
+from perflab.load.address_secrets import PLACEHOLDER, target, without_passwords
 from perflab.load.body_files import with_text
 from perflab.load.body_secrets import body
 from perflab.load.secret_names import (
@@ -34,8 +35,6 @@ from perflab.load.secret_names import (
     plain,
 )
 
-PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
-QUERY = re.compile(r"(?P<head>[?&;#](?P<name>[^=?&;#\s]+)=)(?P<value>[^&;#\s]+)")
 ASSIGNMENT = re.compile(
     r"""(?<![\w.-])(-{0,2}([A-Za-z_][\w.-]*)=)((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&])+)"""
 )
@@ -46,9 +45,15 @@ SHELL_OPTION = re.compile(
 # As curl takes it.
 HEADER = re.compile(r"[A-Za-z][\w-]*:\s+\S.*")
 QUOTED_HEADER = re.compile(r"""(['"])([A-Za-z][\w-]*:\s+(?:(?!\1).)+)\1""")
+# Without a blank it may be a program's own word, such as the place of an application.
+CLOSE_HEADER = re.compile(
+    r"(?P<head>(?<!\S)(?:-H\s*|--header(?:\s+|=))(?P<name>[A-Za-z][\w-]*):)(?P<value>[^\s'\"]+)"
+)
+CLOSE = re.compile(r"([A-Za-z][\w-]*):(\S+)")
+QUOTED_DOCUMENT = re.compile(r"(?<=')\s*[{\[<][^']*(?=')")
+USER_OPTION = re.compile(r"(?<!\S)(-u\s*|--user(?:\s+|=))(['\"]?[^\s:'\"]+:)([^\s'\"]+)")
+DOCUMENT = ("{", "[", "<")
 BARE = re.compile(r"[\w@%+=:,./{}-]+")
-# Nobody is called so: a token that stands for user and password.
-LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=@)")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.S)
 # A variable that has the caller's value, or that of a file.
 PASSED_ON = re.compile(r"(?i)(\w+)(?:=\{env:(\1(?:_\d+)?)\})?")
@@ -67,11 +72,6 @@ def header(text: str, names: Names) -> str:
     if not (colon and value):
         return text
     return f"{name}: {kept(value, name)}" if is_one else target(text, names)
-
-
-def target(text: str, names: Names) -> str:
-    """Return an address or a path; its query may hold credentials."""
-    return named(_without_passwords(text), names, QUERY)
 
 
 def command(text: str, names: Names) -> str:
@@ -98,8 +98,14 @@ def _word(word: str, before: str, names: Names) -> str:
         has_password = USER_AND_PASSWORD.search(value) and not PLACEHOLDER.search(value)
         if value and (names.has(stem, pattern) or has_password):
             return f"{name}={_kept_around_placeholders(value, stem)}"
+        if (shown := variable_value(value, names)) != value:
+            return f"{name}={shown}"
+    if before in ("-u", "--user") and (user := word.partition(":"))[2]:
+        return f"{user[0]}:{_kept_around_placeholders(user[2], 'USER_PASSWORD')}"
     if word.lstrip().startswith(("{", "[")):
         return body(word, names)
+    if before in ("-H", "--header") and (close := CLOSE.fullmatch(word)) and names.has(close[1]):
+        return f"{close[1]}:{_kept_around_placeholders(close[2], close[1])}"
     if HEADER.fullmatch(word):
         return header(word, names)
     # A script for a shell, or words such as those that name a database to libpq.
@@ -121,8 +127,13 @@ def shell(text: str, names: Names) -> str:
     def quoted(match: re.Match[str]) -> str:
         return match[1] + header(match[2], names) + match[1]
 
-    text = SHELL_OPTION.sub(given, ASSIGNMENT.sub(assigned, QUOTED_HEADER.sub(quoted, text)))
-    return target(text, names)
+    def of_user(match: re.Match[str]) -> str:
+        return f"{match[1]}{match[2]}{_kept_around_placeholders(match[3], 'USER_PASSWORD')}"
+
+    text = QUOTED_DOCUMENT.sub(lambda match: body(match[0], names), text)
+    text = USER_OPTION.sub(of_user, QUOTED_HEADER.sub(quoted, text))
+    text = SHELL_OPTION.sub(given, ASSIGNMENT.sub(assigned, text))
+    return named(target(text, names), names, CLOSE_HEADER)
 
 
 def variable(text: str, names: Names) -> str:
@@ -130,14 +141,31 @@ def variable(text: str, names: Names) -> str:
     name, equals, value = text.partition("=")
     if not value:
         return text
-    shown = _kept_around_placeholders(value, name) if names.has(name) else shell(value, names)
+    is_one = names.has(name)
+    shown = _kept_around_placeholders(value, name) if is_one else variable_value(value, names)
     return f"{name}{equals}{shown}"
+
+
+def variable_value(text: str, names: Names) -> str:
+    """Return a value that is a document, such as JSON, or words as for a shell."""
+    is_document = text.lstrip().startswith(DOCUMENT) and not PLACEHOLDER.match(text.lstrip())
+    return body(text, names) if is_document else shell(text, names)
 
 
 def need(text: str, names: Names) -> str:
     """Return what a service needs, ``NAME=KIND``; that of an image has variables, as JSON."""
     name, equals, rest = text.partition("=")
-    return f"{name}{equals}{body(_without_passwords(rest), names)}"
+    try:
+        given = json.loads(rest)
+        pairs = {key: str(value) for key, value in given.get("env", {}).items()}
+    except (ValueError, AttributeError):
+        return f"{name}{equals}{body(without_passwords(rest), names)}"
+    shown = {
+        key: variable(f"{key}={value}", names).partition("=")[2] for key, value in pairs.items()
+    }
+    changed = {key: value for key, value in shown.items() if value != pairs[key]}
+    text = json.dumps({**given, "env": {**given["env"], **changed}}) if changed else rest
+    return f"{name}{equals}{body(text, names)}"
 
 
 def variant(text: str, names: Names) -> str:
@@ -145,7 +173,7 @@ def variant(text: str, names: Names) -> str:
     name, equals, rest = text.partition("=")
     kind, colon, place = rest.partition(":")
     forms = {"command": command, "url": target}
-    form = forms.get(kind, lambda text, _: _without_passwords(text))
+    form = forms.get(kind, lambda text, _: without_passwords(text))
     return f"{name}{equals}{kind}{colon}{form(place, names)}"
 
 
@@ -155,17 +183,6 @@ def _kept_around_placeholders(value: str, name: str) -> str:
     return "".join(
         part if number % 2 or not part else kept(part, name) for number, part in enumerate(parts)
     )
-
-
-def _without_passwords(text: str) -> str:
-    def kept_back(match: re.Match[str]) -> str:
-        is_filled_later = PLACEHOLDER.fullmatch(match[2]) or REFERENCE.fullmatch(match[2])
-        if is_filled_later or REFERENCE.fullmatch(match[0][:-1]):
-            return match[0]
-        return f"{match[1]}:{keep(match[2], 'URL_PASSWORD')}@"
-
-    text = USER_AND_PASSWORD.sub(kept_back, text)
-    return LONG_USER.sub(lambda match: keep(match[0], "URL_TOKEN"), text)
 
 
 Form = Callable[[str, Names], str]

@@ -66,7 +66,7 @@ def _all(statuses: int | tuple[int, ...]) -> tuple[int, ...]:
 def _header(text: str) -> str:
     """Return the text of a header; the error shows no value, which may be a secret."""
     if ":" not in text:
-        raise ValueError(f"'{text.partition('=')[0]}' is not like 'Name: value'")
+        raise ValueError(f"'{re.split('[ =]', text)[0]}' is not like 'Name: value'")
     return text
 
 

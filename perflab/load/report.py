@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perflab.analysis.doubts.answer_classes import Checked, unseen
+from perflab.analysis.doubts.answer_classes import Checked, risen, unseen
 from perflab.load.checks import stalls
 from perflab.load.checks.chunk_times import ChunkTimes, times_of_chunks
 from perflab.load.checks.chunk_times import remarks as of_streams
@@ -54,7 +54,8 @@ def summary(
     )
     objectives = tuple(judged(objective, result, streamed) for objective in workload.objectives)
     stop = around_stop(result)
-    reasons = (*judgement.reasons, *_unseen(result, workload, checked))
+    answers = {} if workload.is_judged else answers_in(result)
+    reasons = (*judgement.reasons, *_unseen(result, answers, checked))
     # On an open connection the wait is the client's own work alone: its share is not shown.
     waits = {name: result.connection_waits.numbers((50, 99))[name] for name in ("p50", "p99")}
     return LoadSummary(
@@ -105,6 +106,7 @@ def summary(
         warnings=(
             *reasons,
             *judgement.warnings,
+            *_risen(answers, checked or {}),
             *_warnings(total, succeeded, objectives),
             *_late(result),
             *of_streams(streamed, result.packed),
@@ -142,12 +144,10 @@ def _late(result: LoadResult) -> list[Remark]:
     return [Remark(code="load.late_answers", text=f"{text} request was planned")]
 
 
-def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> Iterator[Reason]:
+def _unseen(result: LoadResult, loaded: ByName, checked: ByName | None) -> Iterator[Reason]:
     """Yield a reason for each name whose answers are like none that was checked before them."""
-    if workload.is_judged:
-        return
-    checks = first_answers(result) if checked is None else checked
-    for name, answers in answers_in(result).items():
+    checks = first_answers(result) if loaded and checked is None else checked or {}
+    for name, answers in loaded.items():
         before = Checked(checks.get(name, ()))
         if found := unseen(before, answers):
             whose = f"the answers to {name}" if name else "the answers"
@@ -156,6 +156,14 @@ def _unseen(result: LoadResult, workload: Workload, checked: ByName | None) -> I
             text = found.sentence(whose, f"none of the {number} was like that")
             way_out = "If they are right, expect_body (--expect-body) says what each must hold"
             yield Reason(code=UNSEEN, side="server", text=f"{text}. {way_out}")
+
+
+def _risen(loaded: ByName, checked: ByName) -> Iterator[Remark]:
+    """Yield a warning for each name with answers that were rare before the load."""
+    for name, answers in loaded.items():
+        if found := risen(checked.get(name, ()), answers, ()):
+            whose = f"the answers to {name}" if name else "the answers"
+            yield Remark(code="load.risen_answers", text=found.sentence(whose, "look at it"))
 
 
 def _messages(result: LoadResult) -> dict[str, Any]:

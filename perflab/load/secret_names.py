@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from urllib.parse import unquote
 
 from perflab.credentials import REFERENCE, keep, reference
 
@@ -14,7 +15,8 @@ NAMES = re.compile(
 )
 # Of queries, options and bodies, where "key" alone is seldom a secret and "max_tokens" is none.
 NARROW_NAMES = re.compile(
-    r"(?:password|passwd|passphrase|passcode|requirepass|token|secret|jwt|bearer|authorization)$"
+    r"(?:password|passwd|passphrase|passcode|requirepass|token|secret|jwt|bearer|authorization"
+    r"|cookie)(?:_?(?:confirmation|repeat|again))?$"
     r"|(?:api|access|auth|secret|private|signing|encryption|master|shared|account|hmac|session"
     r"|deploy)_?key(?:_base)?$|^(?:j?session_?(?:id)?|sid)$"
     r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credentials?|session_id)$"
@@ -37,8 +39,8 @@ class Names:
 
 
 def plain(name: str) -> str:
-    """Return a name without regard to case, and with ``_`` for other signs."""
-    return re.sub(r"[-.]", "_", name.strip().lower())
+    """Return a name without regard to case, and with ``_`` for other signs: of ``user[name]``."""
+    return re.sub(r"[-.\[]+", "_", unquote(name).strip().lower()).replace("]", "")
 
 
 def kept(value: str, name: str) -> str:
@@ -48,12 +50,16 @@ def kept(value: str, name: str) -> str:
     return value if REFERENCE.search(value) else keep(value, name)
 
 
-def named(text: str, names: Names, *patterns: re.Pattern[str]) -> str:
+# Returns what stands for a value, from the value and its name.
+Hidden = Callable[[str, str], str]
+
+
+def named(text: str, names: Names, *patterns: re.Pattern[str], hidden: Hidden = kept) -> str:
     """Return a text in which values with the names of credentials are references."""
 
     def value(match: re.Match[str]) -> str:
         is_one = names.has(match["name"], NARROW_NAMES)
-        return f"{match['head']}{kept(match['value'], match['name'])}" if is_one else match[0]
+        return f"{match['head']}{hidden(match['value'], match['name'])}" if is_one else match[0]
 
     for pattern in patterns:
         text = pattern.sub(value, text)

@@ -37,6 +37,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from perflab.errors import ParameterError
+from perflab.load.address_secrets import without_credentials
 from perflab.load.clients.body import TOO_LARGE
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CODES, ERRORS, Failed
@@ -305,7 +306,7 @@ class User:
         driver = self.course.driver
         prepared = Prepared(Request.model_validate(words), driver.origin, driver.life)
         prepared.want_answer(keep_body)
-        return await self._perform(prepared, name or f"{method} {path}")
+        return await self._perform(prepared, name or f"{method} {without_credentials(path)}")
 
     def _sent(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers of a request, with the cookies that are kept."""

@@ -200,6 +200,65 @@ def test_a_few_answers_that_are_of_a_rare_kind_by_chance_are_not_told() -> None:
     assert risen(share_of(BUSY, 0.02, 180), share_of(BUSY, 5 / 27, 2_700), [other]) is not None
 
 
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        (
+            {"took": 3, "responses": [{"hits": 1, "n": 2}]},
+            {"took": 0, "responses": [{"error": "queue is full", "status": 429}]},
+            "have the keys error, status in responses[]",
+        ),
+        (
+            {"code": 0, "message": "success"},
+            {"code": 5003, "message": "busy"},
+            "have a number in code",
+        ),
+        (True, False, "are false"),
+        ({"id": 1}, None, "are null"),
+        (
+            {"data": {"viewer": {"repository": {"issues": {"edges": [1, 2]}}}}},
+            {"data": {"viewer": {"repository": {"issues": {"edges": []}}}}},
+            "have nothing in data.viewer.repository.issues.edges",
+        ),
+    ],
+)
+def test_more_ways_to_say_that_a_request_failed(right: Any, wrong: Any, words: str) -> None:
+    assert told([of(right)] * 20, [of(wrong)] * 50 + [of(right)] * 50) == f"50% {words}"
+    assert told([of(right)] * 20, [of(right)] * 100) == ""
+
+
+def test_an_error_is_none_of_the_keys_that_are_data() -> None:
+    checked = [of({str(number): {"n": 1}}) for number in range(20)]
+    loaded = [of({str(number): {"n": 1}}) for number in range(100, 180)]
+    assert told(checked, loaded) == ""
+    assert (
+        told(checked, loaded + [of({"error": "pool exhausted"})] * 20) == "20% have the key error"
+    )
+
+
+def test_keys_that_some_elements_have_are_no_other_answer() -> None:
+    """As where an element of a list has a note, and most have none."""
+    items = [{"items": [{"id": 1, "n": 2} | ({"note": "x"} if number % 7 == 0 else {})] * 2}
+             for number in range(30, 130)]  # fmt: skip
+    assert told([of({"items": [{"id": 1, "n": 2}]})] * 20, [of(item) for item in items]) == ""
+
+
+def test_packed_answers_are_told_by_their_size() -> None:
+    whole, error = (class_of(200, JSON, None, size, is_packed=True) for size in (5_000, 60))
+    assert told([whole] * 20, [error] * 100).startswith("100% are 60 bytes in a packing")
+    assert told([whole] * 20, [class_of(200, JSON, None, 5_400, is_packed=True)] * 50) == ""
+
+
+def test_what_was_rare_before_a_load_and_is_most_of_it_is_told_without_another_side() -> None:
+    checked = counted_list([of(RPC)] * 19 + [of(RPC_ERROR)])
+    loaded = counted_list([of(RPC)] * 10 + [of(RPC_ERROR)] * 990)
+    found = risen(checked, loaded, ())
+    assert found is not None
+    assert found.words == "have the keys error, id, jsonrpc, 5.0% to one user before"
+    assert risen(checked, checked, ()) is None
+
+
 def test_an_empty_list_deep_in_a_document_is_another_answer() -> None:
     full, empty = ({"data": {"search": {"edges": edges}}} for edges in ([{"id": 1}], []))
     assert told([of(full)] * 20, [of(empty)] * 100) == "100% have nothing in data.search.edges"

@@ -13,7 +13,16 @@ from perflab.cli.repeating import repeatable
 from perflab.credentials import filled_in, masked
 from perflab.errors import ParameterError
 from perflab.load.body_secrets import body, shown_answer
-from perflab.load.literals import by_reference, command, header, shell, target, variable, variant
+from perflab.load.literals import (
+    by_reference,
+    command,
+    header,
+    need,
+    shell,
+    target,
+    variable,
+    variant,
+)  # fmt: skip
 from perflab.load.options import LoadOptions
 from perflab.load.secret_names import Names
 from perflab.load.workload import Request
@@ -68,6 +77,29 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         (body, f"<login><password>\n  <![CDATA[{SECRET}]]></password></login>"),
         (body, f"<login apiKey='{SECRET}'/>"),
         (body, f"user: me\r\ntoken: {SECRET}\r\nsecret: '{SECRET}' # mine"),
+        (body, json.dumps({"dsn": f"postgres://app:{SECRET}@db/x"})),
+        (body, json.dumps({"url": f"http://h/?token={SECRET}&a=1", "b": 2})),
+        (body, json.dumps({"inner": json.dumps({"password": SECRET})})),
+        (body, json.dumps({"tokens": ["a1b2", SECRET], "n": 1}, indent=1)),
+        (body, json.dumps({"password_confirmation": SECRET})),
+        (body, f'[db]\nuser = "me"\npassword = "{SECRET}"\n'), (body, f"a=1;password={SECRET}"),
+        (body, f"password = {SECRET}\n"), (body, f"{{a: {{password: {SECRET}}}}}"),
+        (body, f"a: 1\ntoken:\n  - {SECRET}\nb: 2"), (body, f"user[password]={SECRET}&a=1"),
+        (body, f"<login><password>two {SECRET}</password></login>"),
+        (body, f"<app><param name='password' value='{SECRET}'/></app>"),
+        (body, f'--b\r\nContent-Disposition: form-data; name="user[password]"\r\n\r\n{SECRET}\r\n'),
+        (target, f"/x?user[password]={SECRET}"), (target, f"/x?user%5Btoken%5D={SECRET}&a=1"),
+        (header, f"Referer: https://{SECRET}{SECRET}{SECRET}:@127.0.0.1/"),
+        (header, f"Referer: https://{SECRET}{SECRET}{SECRET}:x-oauth-basic@127.0.0.1/"),
+        (variable, f'SPRING_APPLICATION_JSON={{"spring":{{"password":"{SECRET}"}}}}'),
+        (variable, f"DSN=me:{SECRET}@tcp(127.0.0.1:3306)/shop"),
+        (command, f"""env 'A_JSON={{"b":{{"password":"{SECRET}"}}}}' app"""),
+        (command, f"app --set=db.password={SECRET}"), (command, f"curl -H X-Api-Key:{SECRET} h"),
+        (command, f"curl -u admin:{SECRET} 127.0.0.1"),
+        (shell, f"curl -H X-Api-Key:{SECRET} 127.0.0.1"),
+        (shell, f"curl -u admin:{SECRET} 127.0.0.1"),
+        (shell, f"""curl -d '{{"password": "{SECRET}"}}' 127.0.0.1"""),
+        (need, f'db={{"image": "x", "env": {{"APP_KEY": "{SECRET}"}}}}'),
         (body, f"user: me\ntoken: |\n  first\n\n  {SECRET}\ncount: 3"),
         (body, f"login:\r\n  - secret: >-\r\n      {SECRET}\r\n    user: me"),
         (body, f'--b\r\nContent-Disposition: form-data; name="token"\r\n\r\n{SECRET}\r\n--b--'),
@@ -107,7 +139,11 @@ def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, t
         (command, "python app.py --max-tokens 100 --port {port}"), (command, "env A=1 PWD=/x app"),
         (command, "python  app.py   'a b'"), (target, "/get?key=5&page=2"),
         (variant, "token=command:python app.py"), (variant, "key=git:.@HEAD"),
-        (body, "<key>a</key>"), (body, "max_tokens: 5\ntokens: 3"), (body, "secret: {env:A}\n"),
+        (body, "<key>a</key>"), (command, "gunicorn keys:app -u 1000 --user www"),
+        (shell, "python -m uvicorn token:app"), (command, "npm run start:token"),
+        (body, "{ token: $token }"), (body, "<p>my token is here</p>"), (body, "a = b\nc: d = e"),
+        (variable, 'OPTS={"port": 1}'), (need, 'db={"image": "x", "env": {"A": "b"}}'),
+        (body, "max_tokens: 5\ntokens: 3"), (body, "secret: {env:A}\n"),
         (body, "query {\n  login(\n    token: $token\n  ) { id }\n}"), (body, "token: null\n"),
         (body, "Secret: bread needs time.\ntext: |\n  a\npassword: ''\n"),
         (body, '--b\r\nContent-Disposition: form-data; name="text"\r\n\r\nhello\r\n--b--'),
@@ -151,6 +187,23 @@ def test_a_credential_that_answers_must_hold_is_a_reference_and_judges_all_the_s
 def test_a_token_in_an_answer_is_not_shown() -> None:
     text = '{"access_token": "abc-def-ghi", "expires_in": 3600, "user": "me"}'
     assert shown_answer(text) == '{"access_token": "...", "expires_in": 3600, "user": "me"}'
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"access_token={SECRET}&error=busy", f"<token>{SECRET}</token>", '{"token": 48291563777}',
+        f'<form><input name="csrf_token" value="{SECRET}"></form>',
+        json.dumps({"password": ["a", SECRET]}), json.dumps({"cookie": f"sid={SECRET}"}),
+        f"no connection to postgres://app:{SECRET}@db/x",
+    ],
+)  # fmt: skip
+def test_a_credential_of_any_form_in_an_answer_is_not_shown(text: str) -> None:
+    shown = shown_answer(text)
+    assert SECRET not in shown
+    assert "48291563777" not in shown
+    assert "..." in shown
 
 
 def test_a_name_that_the_user_calls_secret_is_one() -> None:

@@ -2,9 +2,9 @@
 
 A status of 200 does not make an answer right: JSON-RPC and GraphQL report errors with it, and a
 page to sign in comes with it, too. The class of an answer is its status, its media type and, of a
-JSON object, its keys and the kinds of their values, down to the fourth level (words that say that
-something failed are a kind); of a JSON list, whether it is empty, and the keys of its elements; of
-anything else its length.
+JSON object, its keys and the kinds of their values, down to the sixth level (words and codes that
+say that something failed are a kind), with the keys that all elements of a list in it have; of a
+JSON list, whether it is empty, and the keys of its elements; of anything else its length.
 
 An answer that checks have seen is not right for that, either: a circuit breaker opens under load.
 Where a class is far more frequent under load than in the checks, and than on the other side, that
@@ -18,6 +18,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
@@ -33,17 +34,23 @@ CHANCE = 0.01
 # Where more of the checked answers have a key of their own, keys are data (ids, say).
 MOST_OWN = 0.05
 # An object with more keys holds data; GraphQL has its lists on the third level.
-MOST_KEYS, MOST_LEVELS = 64, 4
+MOST_KEYS, MOST_LEVELS = 64, 6
 # A class has risen if its share is so many times what it may have been, and a point more.
 TIMES_RISEN, POINT = 2.0, 0.01
 MOST_LISTED, LONGEST_EXAMPLE = 8, 80
 OBJECT, LIST, EMPTY_LIST, NUMBER = "object", "list", "empty list", "number"
 TEXT, LONG, PACKED = "text", "long", "packed"
+# Documents that are a word.
+WORDS = {True: "true", False: "false", None: "null"}
+# Of what has about a size, and nothing else is known.
+OF_A_SIZE = (TEXT, PACKED)
 # What these members say where a request failed; jobs and orders have other words for themselves.
 FAILURE, FAILURES, TOLD_BY = "failure", {"error", "fail"}, {"status", "result"}
+# Codes that are 0 unless a request failed; an error is one also where other keys are data.
+CODES, ERRORS = {"code", "errcode", "errno", "error_code", "retcode"}, {"error", "errors"}
 STATES = {
-    "empty": "nothing", "true": "true", "false": "false", "number": "a number", "text": "a text",
-    "list": "a list", "object": "an object", FAILURE: "a word of failure",
+    "zero": "0", "empty": "nothing", "true": "true", "false": "false", "number": "a number",
+    "text": "a text", "list": "a list", "object": "an object", FAILURE: "a word of failure",
 }  # fmt: skip
 ELEMENT = "[]"
 
@@ -71,7 +78,7 @@ class AnswerClass:
     def coarse(self) -> tuple[object, ...]:
         """Return what tells kinds of answers apart at a glance: outer keys, or about the size."""
         outer = tuple(path for path, _ in self.keys if "." not in path)
-        about = round(math.log(self.size + 1) / math.log(ALIKE)) if self.form == TEXT else 0
+        about = round(math.log(self.size + 1) / math.log(ALIKE)) if self.form in OF_A_SIZE else 0
         return *self.group, outer, about
 
 
@@ -84,7 +91,7 @@ def class_of(
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if is_packed:
-        return AnswerClass(status, media_type, PACKED)
+        return AnswerClass(status, media_type, PACKED, size=size)
     if body is None:
         form = LONG if "json" in media_type else TEXT
         return AnswerClass(status, media_type, form, size=0 if form == LONG else size)
@@ -99,7 +106,9 @@ def class_of(
         keys = {(f"{ELEMENT}.{key}", "") for element in objects for key in element}
         named = tuple(sorted(keys)) if len(keys) <= MOST_KEYS else ()
         return AnswerClass(status, media_type, LIST if document else EMPTY_LIST, named)
-    is_number = isinstance(document, int | float) and not isinstance(document, bool)
+    if document is None or isinstance(document, bool):
+        return AnswerClass(status, media_type, WORDS[document])
+    is_number = isinstance(document, int | float)
     return AnswerClass(status, media_type, NUMBER if is_number else TEXT, size=len(body))
 
 
@@ -109,7 +118,12 @@ def _keys(document: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, s
         return
     for key, value in document.items():
         is_failure = key in TOLD_BY and str(value).casefold() in FAILURES
-        yield f"{above}{key}", FAILURE if is_failure else _state(value)
+        is_zero = key in CODES and value == 0 and isinstance(value, int)
+        yield f"{above}{key}", FAILURE if is_failure else "zero" if is_zero else _state(value)
+        if isinstance(value, list) and all(isinstance(element, dict) for element in value):
+            alike = set[str]().union(*value[:1]).intersection(*value)
+            if len(alike) <= MOST_KEYS:
+                yield from ((f"{above}{key}{ELEMENT}.{name}", "") for name in alike)
         if isinstance(value, dict) and above.count(".") < MOST_LEVELS - 1:
             yield from _keys(value, f"{above}{key}.")
 
@@ -194,36 +208,48 @@ class Checked:
         paths = dict(answer.keys)
         return (
             group.number == 1
-            or any(group.states[key] == 1 for key in answer.keys if self._counts(answer, key[0]))
+            or any(
+                group.states[key] == 1 for key in answer.keys if self._may_be_new(answer, key[0])
+            )
             or any(n == group.number - 1 for path, n in group.paths.items() if path not in paths)
-            or (answer.form == TEXT and not _is_near(answer.size, group.sizes, but=answer.size))
+            or (
+                answer.form in OF_A_SIZE and not _is_near(answer.size, group.sizes, but=answer.size)
+            )
         )
 
     def _counts(self, answer: AnswerClass, path: str) -> bool:
-        return _above(path) not in self._open[answer.group]
+        is_open = self._open[answer.group]
+        # What lies below a key that is data is data as well.
+        above = accumulate(path.split(".")[:-1], "{}.{}".format)
+        return path.rpartition(".")[2] in ERRORS or is_open.isdisjoint(["", *above])
+
+    def _may_be_new(self, answer: AnswerClass, path: str) -> bool:
+        """Return whether a key counts where it is new: of elements, those that all have may."""
+        return f"{ELEMENT}." not in path[1:] and self._counts(answer, path)
 
     def why_unseen(self, answer: AnswerClass) -> str:
         """Return how an answer differs from all that were checked, as a predicate; else empty."""
         group = self._groups.get(answer.group)
         if group is None:
             return self._why_foreign(answer)
-        if answer.form in (TEXT, NUMBER):
+        if answer.form in (*OF_A_SIZE, NUMBER):
             if answer.form == NUMBER and group.has_numbers:
                 return ""
-            is_near = answer.form == TEXT and _is_near(answer.size, group.sizes)
+            is_near = answer.form in OF_A_SIZE and _is_near(answer.size, group.sizes)
             return "" if is_near else _words(answer)
         paths = dict(answer.keys)
-        new = [path for path in paths if path not in group.paths and self._counts(answer, path)]
+        new = [path for path in paths if path not in group.paths and self._may_be_new(answer, path)]
         missing = [
             path for path, n in group.paths.items() if n == group.number and path not in paths
         ]
         if new or missing:
             above = min(map(_above, [*new, *missing]), key=len)
-            if (state := paths.get(above)) and (above, state) not in group.states:
-                return f"have {STATES[state]} in {above}"
+            of_list = above.removesuffix(ELEMENT)
+            if (state := paths.get(of_list)) and (of_list, state) not in group.states:
+                return f"have {STATES[state]} in {of_list}"
             return _words(answer, above)
         for path, state in answer.keys:
-            if (path, state) not in group.states and self._counts(answer, path):
+            if (path, state) not in group.states and self._may_be_new(answer, path):
                 return f"have {STATES[state]} in {path}"
         return ""
 
@@ -259,11 +285,14 @@ def _words(answer: AnswerClass, above: str = "") -> str:
         where = f" in {'elements' if above == ELEMENT else above}" if above else ""
         listed = ", ".join([*names[:MOST_LISTED], *more])
         return f"have the key{'s' * (len(names) != 1)} {listed}{where}" if names else "have no keys"
+    if answer.form in WORDS.values():
+        return f"are {answer.form}"
     if answer.form in (TEXT, NUMBER):
         return f"have a body of {answer.size:,} bytes" if answer.size else "have an empty body"
     return {
         OBJECT: "are an empty object", LIST: "are a list", EMPTY_LIST: "are an empty list",
-        LONG: "are long documents", PACKED: "are packed, and nothing here unpacks them",
+        LONG: "are long documents",
+        PACKED: f"are {answer.size:,} bytes in a packing that nothing here unpacks",
     }[answer.form]  # fmt: skip
 
 
@@ -328,17 +357,18 @@ def risen(
     """Return the answers under load that the checks of their side have seen much more rarely.
 
     ``when`` says which were checked. ``others`` are the answers under load of the other sides: what
-    rises on all of them alike is
-    how the service works. None where nothing has risen.
+    rises on all of them alike is how the service works; without any other side, all that rises is
+    told. None where nothing has risen.
     """
     before, now = _shares(checked), _shares(loaded)
     number, loads = (sum(each.number for each in answers) for answers in (checked, loaded))
     elsewhere = [_shares(of_side) for of_side in others if of_side]
-    if not number or not elsewhere:
+    if not number or (others and not elsewhere):
         return None
     usual = max(before, key=before.__getitem__)
     for kind, share in sorted(now.items(), key=itemgetter(1), reverse=True):
-        share_before, least = before.get(kind, 0.0), min(of.get(kind, 0.0) for of in elsewhere)
+        share_before = before.get(kind, 0.0)
+        least = min((of.get(kind, 0.0) for of in elsewhere), default=0.0)
         may_be = _at_most(share_before * number, number)
         # All others are at most so many: a share of few answers may be high by chance.
         certain = 1.0 - _at_most((1.0 - share) * loads, loads)
@@ -346,7 +376,8 @@ def risen(
             continue
         one = next(each for each in loaded if each.answer.coarse == kind)
         words = f"have status {kind[0]}" if kind[0] != usual[0] else _words(one.answer)
-        seen = f"{words}, {_percent(share_before)} {when}, {_percent(least)} elsewhere"
+        seen = f"{words}, {_percent(share_before)} {when}"
+        seen += f", {_percent(least)} elsewhere" * bool(elsewhere)
         return Unseen(share, seen, one.example)
     return None
 

@@ -29,6 +29,7 @@ from perflab.host.meters import ProcessTable
 from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.instruments.requests import time_columns
+from perflab.load.body_secrets import shown_answer
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.answers import answers_in, first_answers
@@ -128,7 +129,7 @@ class _RightAnswer(Sensor["RightAnswer"]):
 
     def _wrong(self, why: str, text: str, way_out: str = "") -> WrongAnswer:
         # A credential that was cut off could not be found later.
-        excerpt = " ".join(masked(text).split())[:LONGEST_EXCERPT]
+        excerpt = " ".join(shown_answer(text).split())[:LONGEST_EXCERPT]
         way_out = way_out or "mend the variant, or change expect_status or expect_body"
         problem = (
             f"variant '{self.settings.variant}' gives another answer than expected: {why}"

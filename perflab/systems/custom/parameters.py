@@ -15,6 +15,7 @@ from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
 from perflab.errors import ParameterError
 from perflab.host.foreign_stores import is_loopback
 from perflab.host.foreign_stores import problems as foreign_stores
+from perflab.load.address_secrets import without_passwords
 from perflab.load.workload import Workload
 from perflab.parameters import message_of
 from perflab.stacks.process_backend import BACKENDS
@@ -169,8 +170,8 @@ class OwnServiceParameters(DuelFields):
         texts |= {each.name: each.place for each in variants if each.kind == "command"}
         outside = [address for address in self.also if not is_loopback(address)]
         refused = [
-            f"also: {address} is no address of loopback, and the load changes what it meets: let "
-            "the lab start a store (needs)"
+            f"also: {without_passwords(address)} is no address of loopback, and the load changes "
+            "what it meets: let the lab start a store (needs)"
             for address in outside
         ]
         return refused or foreign_stores(texts, self.also)
