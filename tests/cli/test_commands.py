@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ import pytest
 import typer
 
 from perflab.cli import app
+from perflab.host.lock import measurement_lock
+from perflab.paths import project_root
 from tests.cli.conftest import Tell
 from tests.golden.recordings import write_recording
 
@@ -109,3 +112,22 @@ def test_a_resumed_duel_says_how_to_repeat_it(perflab: Tell, tmp_path: Path) -> 
     (repeat,) = [line for line in output.splitlines() if line.startswith("repeat: ")]
     assert repeat.startswith("repeat: perflab run custom_service")
     assert "resume" not in repeat
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_job_that_is_cancelled_ends_its_command_in_order(number: int) -> None:
+    """As a CI server does it; here the command waits for another measurement."""
+    with measurement_lock("another run"):
+        child = subprocess.Popen(
+            [sys.executable, "-c", "from perflab.cli import main; main()", "run",
+             "client_overhead", "--backend", "process", "--wait", "60"],
+            cwd=project_root(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert child.stderr is not None
+        while "another run" not in child.stderr.readline():
+            assert child.poll() is None
+        child.send_signal(number)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "the run was interrupted" in said

@@ -170,3 +170,10 @@ def test_a_wrong_key_of_the_projects_file_is_told_with_its_line(project: Path) -
     (project / "perflab.toml").write_text(SERVICE.replace("path", "paht"))
     with pytest.raises(ParameterError, match=r"perflab.toml, line 11: unknown parameter 'paht'"):
         given("custom_service", "", {"variants": ["a=tree:.", "b=tree:."]}, "")
+
+
+def test_headers_may_be_a_table_as_they_are_of_a_request(tmp_path: Path) -> None:
+    file = tmp_path / "duel.toml"
+    file.write_text('[load.headers]\nX-Api-Key = "env:SHOP_KEY"\nAccept = "a=b"\n')
+    values, _ = read_parameters(file, "perflab duel")
+    assert values["headers"] == ["X-Api-Key: env:SHOP_KEY", "Accept: a=b"]

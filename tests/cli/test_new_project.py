@@ -204,7 +204,9 @@ def test_the_command_says_what_it_found_and_what_to_type_next(
 def test_lines_of_gitignore_are_added_once_and_others_stay(here: Path) -> None:
     (here / ".gitignore").write_text("*.pyc\nperflab-runs/")
     new_project()
-    assert (here / ".gitignore").read_text() == "*.pyc\nperflab-runs/\nfigures/\nperflab-sweeps/\n"
+    assert (
+        here / ".gitignore"
+    ).read_text() == "*.pyc\nperflab-runs/\n/figures/\n/perflab-sweeps/\n"
 
 
 @pytest.mark.parametrize("name", [FILE, "duel.ipynb"])

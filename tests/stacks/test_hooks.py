@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
+from perflab.host.placing import placement
+from perflab.paths import state_dir
 from perflab.stacks import cleanup, resets, settings
 from perflab.stacks.plan import Node, Seed, StackPlan
-from perflab.stacks.residents import Residents
+from perflab.stacks.process_backend import choose
+from perflab.stacks.residents import Residents, stand
 from tests.stacks.asking import residents_of, started
 from tests.support.answering import answering
 
@@ -64,6 +67,15 @@ def test_a_database_is_emptied_and_counted_and_a_failing_step_is_named_in_time(
         with pytest.raises(RunInterrupted, match="enough"):
             seed(residents, slow.model_copy(update={"timeout_s": 60.0}))
         assert time.monotonic() - began < 50, "each would take a minute"
+
+
+@pytest.mark.promise
+def test_a_stack_that_cannot_be_made_ready_leaves_nothing() -> None:
+    broken = Seed(node="echo", command=("sh", "-c", "exit 3"))
+    plan = StackPlan(nodes=ECHO, seed=(broken,))
+    with pytest.raises(HookFailed):
+        stand(plan, choose("process"), placement(), print)
+    assert [*(state_dir() / "stacks").glob("up-*")] == []
 
 
 def seed(residents: Residents, command: Seed) -> None:

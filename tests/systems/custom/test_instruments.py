@@ -60,7 +60,15 @@ def test_refused_credentials_are_told_with_the_header_that_was_sent_and_the_log(
 
 
 def test_another_wrong_answer_is_told_with_the_log_and_what_else_may_be_expected() -> None:
-    with answering(lambda *_: (404, "")) as port:
-        told = refused(Request(), 404, port)
+    with answering(lambda *_: (500, "")) as port:
+        told = refused(Request(), 500, port)
     assert "mend the variant, or change expect_status or expect_body\n" in told
     assert "  | no such user" in told
+
+
+@pytest.mark.parametrize("status", [500, 405])
+def test_where_nothing_is_at_a_path_the_way_out_is_another_path(status: int) -> None:
+    with answering(lambda *_: (status, '{"access_token": "never-shown-7"}')) as port:
+        told = refused(Request(), status, port)
+    assert "name the path that users ask for (--path" in told
+    assert "never-shown-7" not in told
