@@ -88,6 +88,14 @@ def problems_of_project(experiment: str) -> list[str] | None:
     return problems
 
 
+def says_what_is_requested() -> bool:
+    """Tell whether the project's sound file says what users ask for."""
+    file = project_file()
+    return not file or not {"path", "requests", "script"}.isdisjoint(
+        read_parameters(file, SUBJECT)[0]
+    )
+
+
 def unused_stores() -> list[str]:
     """Return the stores in the project's sound file whose address nothing gets, by their names."""
     file = project_file()

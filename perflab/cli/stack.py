@@ -149,7 +149,11 @@ def doctor() -> None:
 def _of_the_project() -> list[Finding]:
     """Return what of the project's ``perflab.toml`` does not work here."""
     from perflab.cli.duel import EXPERIMENT
-    from perflab.cli.duel_file import problems_of_project, unused_stores
+    from perflab.cli.duel_file import (
+        problems_of_project,
+        says_what_is_requested,
+        unused_stores,
+    )
     from perflab.project import FILE, project_file
     from perflab.stacks.doctor import BEWARE, OK, WRONG, Finding
 
@@ -158,15 +162,16 @@ def _of_the_project() -> list[Finding]:
     except ParameterError as error:
         problems = list(error.problems)
     if problems == []:
-        return [
-            Finding(
-                FILE,
-                BEWARE,
-                f"nothing gets the address of the store '{name}', so the service cannot reach it",
-                f'write "{{{name}.url}}" in [service.env], command or setup, or leave it out',
-            )
+        doubts = [
+            (f"nothing gets the address of the store '{name}', so the service cannot reach it",
+             f'write "{{{name}.url}}" in [service.env], command or setup, or leave it out')
             for name in unused_stores()
-        ] or [Finding(FILE, OK, "a duel of its service can begin")]
+        ]  # fmt: skip
+        if not says_what_is_requested():
+            text = "nothing says what users request: it is GET /"
+            doubts.append((text, "write path in [load], or [[load.requests]]"))
+        can_begin = Finding(FILE, OK, "a duel of its service can begin")
+        return [Finding(FILE, BEWARE, *doubt) for doubt in doubts] or [can_begin]
     before = f"{project_file()}, "
     findings = []
     for problem in problems or ():

@@ -114,11 +114,11 @@ db = "{db}"
 [service.env]
 URL = "{url}"
 [load]
-path = "/items"
+{request}
 """
 SOUND = {
     "command": ".venv/bin/serve --port {port}", "prepare": "cd . && make it", "db": "postgres",
-    "url": "{db.url}",
+    "url": "{db.url}", "request": 'path = "/items"',
 }  # fmt: skip
 # What is wrong in the project's file, and what is told of it.
 BROKEN: dict[str, tuple[dict[str, str], str, str]] = {
@@ -132,9 +132,10 @@ BROKEN: dict[str, tuple[dict[str, str], str, str]] = {
     "store": ({"url": "postgresql://10.1.1.1/x"}, "did not start", "names it"),
     "variable": ({"url": "{env:NOT_SET_HERE}"}, "NOT_SET_HERE is not set", "names it"),
     "unused": ({"url": "memory"}, "nothing gets the address of the store 'db'", '"{db.url}"'),
+    "request": ({"request": ""}, "nothing says what users request", "[[load.requests]]"),
     "sound": ({}, "a duel of its service can begin", ""),
 }
-CAN_BEGIN = ("unused", "sound")
+CAN_BEGIN = ("unused", "request", "sound")
 
 
 @pytest.mark.parametrize("name", BROKEN)
