@@ -36,6 +36,8 @@ LEAST, MOST = round(LEAST_S / STEP_S), round(MOST_S / STEP_S)
 FLAT = 4
 # What is a fall: more than this share, and more than so many standard deviations of a window.
 FALL, DEVIATIONS = 0.03, 2.0
+# What falls in every window goes on, however slowly: by more than this share in all of them.
+STEADY = 0.01
 # Where noise would hide a larger fall, more windows must tell, up to so many.
 VAGUE, ENOUGH = 0.10, 12
 
@@ -85,7 +87,7 @@ def warm_after(values: Sequence[float]) -> int | None:
 
     A window is cold if the median of it and its neighbours lies above that of the later half. The
     windows after the last cold one must be flat, and as many as those before, because compilers
-    work in stages.
+    work in stages. A fall in each of them is none that noise makes.
     """
     logs, count = np.log(values), len(values)
     if count < LEAST + FLAT:
@@ -104,6 +106,8 @@ def warm_after(values: Sequence[float]) -> int | None:
     # Medians of halves are the surer, the more windows they are of.
     unsure = DEVIATIONS * _noise(logs) * 1.2533 * math.sqrt(2 / (len(flat) // 2))
     if unsure > math.log1p(VAGUE) and count < ENOUGH:
+        return None
+    if flat[0] - flat[-1] > math.log1p(STEADY) and (np.diff(flat) < 0).all():
         return None
     return warm if _fallen(flat) <= min(fall, max(math.log1p(FALL), unsure)) else None
 

@@ -39,6 +39,19 @@ def test_a_step_down_is_found_if_it_comes_before_the_flat_part_is_long_enough() 
     assert ends <= {round(2.0 / STEP_S), round(2.0 / STEP_S) + 1}
 
 
+@pytest.mark.promise
+@pytest.mark.parametrize(("first_ms", "last_ms"), [(3.5, 0.5), (2.0, 1.0)])
+def test_a_slow_and_steady_fall_is_not_called_warm(first_ms: float, last_ms: float) -> None:
+    """Over 45 s, of which 20 are looked at: in a second it falls by less than noise often is."""
+
+    def falling(t: np.ndarray) -> np.ndarray:
+        return first_ms - (first_ms - last_ms) * t / 45
+
+    assert {found(falling, seed, 0.001) for seed in range(20)} == {MOST}
+    course = falling((np.arange(MOST) + 0.5) * STEP_S).tolist()
+    assert Course(course, course).still_falls() > 0.05
+
+
 def test_few_windows_tell_nothing_and_both_numbers_must_be_flat() -> None:
     assert warm_after([1.0] * (LEAST + FLAT - 1)) is None
     assert warm_after([1.0] * (LEAST + FLAT)) == LEAST
