@@ -25,6 +25,8 @@ from perflab.errors import ParameterError
 PLAIN = re.compile(r"[\w.+-]+")
 NOTHING = ("", "none", "null")
 # The beginning of a type of error of pydantic, and the kind that was wanted.
+# Parameters whose values may hold credentials.
+OF_CREDENTIALS = ("headers", "env")
 KINDS = {
     "int": "a whole number", "float": "a number", "string": "text", "bool": "true or false",
     "tuple": "a list",
@@ -288,6 +290,9 @@ def _sentence(items: list[Any], flag: str) -> str:
     if not first["loc"]:
         return message
     same = [item["input"] for item in items if item["msg"] == first["msg"]]
+    if first["loc"][0] in OF_CREDENTIALS:
+        # What is not of the right form may be a credential that was mistyped.
+        same = [f"{re.split('[ =:]', str(value))[0]}..." for value in same]
     wrong = ", ".join(dict.fromkeys(map(repr, same)))
     if flag:
         return f"{flag}{'' if isinstance(first['input'], list) else f' {wrong}'}: {message}"

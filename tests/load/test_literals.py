@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from perflab import credentials
+from perflab.cli.duel_file import given
 from perflab.cli.repeating import repeatable
 from perflab.credentials import filled_in, masked
 from perflab.errors import ParameterError
@@ -209,6 +210,17 @@ def test_a_credential_of_any_form_in_an_answer_is_not_shown(text: str) -> None:
 def test_a_name_that_the_user_calls_secret_is_one() -> None:
     given = {"headers": [f"X-Visitor: {SECRET}"], "secret": ["x-visitor"]}
     assert SECRET not in str(by_reference(given))
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("words", [("--env", "DB_PASSWORD {}"), ("-H", "Authorization Bearer {}")])
+def test_a_credential_that_is_mistyped_is_not_repeated(words: tuple[str, str]) -> None:
+    named = {"--env": "env", "-H": "headers"}[words[0]]
+    variants = ["a=command:cat {port}", "b=command:cat {port}"]
+    with pytest.raises(ParameterError) as caught:
+        given("custom_service", "", {"variants": variants, named: [words[1].format(SECRET)]}, "")
+    assert words[1].split()[0] in str(caught.value)
+    assert SECRET not in str(caught.value)
 
 
 def test_a_value_in_the_list_of_secret_names_is_refused_and_not_shown() -> None:
