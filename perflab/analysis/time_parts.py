@@ -48,6 +48,10 @@ SPELT_OUT = {
 }
 # The bands of `decompose` by their names for a load.
 REQUEST_BANDS = {"all": "all", "around the median": "median", "slowest 5%": "tail"}
+QUEUE = "queue and other"
+# What the client sees of a service that reports no parts of its time.
+OUTSIDE = {"generator lag", "connection wait", QUEUE}
+NO_PARTS = "the service reports no parts of its time (Server-Timing)"
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "done_ns")
 CODED = ("stage", "error")
 
@@ -146,7 +150,7 @@ def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
 def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:
     """Return a sentence that names the part behind a change, from :func:`change`.
 
-    The sentence names only a part whose interval excludes 0.
+    The sentence names only a part whose interval excludes 0, and says where a service reports none.
     """
     whole = float(table["change_ms"].sum())
     blocks = counted(int(table["n"].max()), "block")
@@ -156,6 +160,8 @@ def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:
     if same_way.empty:
         return f"{words}; no single part is certain to have changed ({blocks})."
     top = same_way.iloc[0]
+    if top["part"] == QUEUE and OUTSIDE.issuperset(table["part"]):
+        return f"{words}; {NO_PARTS}."
     least, middle, most = (signed(float(top[name])) for name in ("low_ms", "change_ms", "high_ms"))
     return (
         f"{words}; the part that changes most with it is {part_words(top['part'])}: {middle} ms "
@@ -179,7 +185,7 @@ def split(requests: pd.DataFrame) -> pd.DataFrame:
     parts = {
         "generator lag": (requests["started_ns"] - requests["planned_ns"]) / 1e6,
         "connection wait": (requests["sent_ns"] - requests["started_ns"]) / 1e6,
-        "queue and other": service_ms - within,
+        QUEUE: service_ms - within,
         **{str(name): phases[name] for name in phases.columns},
     }
     if app is not None:
@@ -193,6 +199,8 @@ def largest_phase(table: pd.DataFrame, treatment: str, label: str) -> str:
     if parts.empty or not (parts["mean_ms"] > 0).any():
         return f"{label}: no successful request says where its time went."
     top = parts.iloc[int(parts["mean_ms"].to_numpy().argmax())]
+    if top["part"] == QUEUE and OUTSIDE.issuperset(parts["part"]):
+        return f"{label}: {NO_PARTS}."
     spent = f"{number(top['mean_ms'])} of {number(parts['mean_ms'].sum())} ms"
     return (
         f"{label}: the largest part of the response time is {part_words(top['part'])}, typically "

@@ -321,6 +321,9 @@ def test_much_larger_answers_are_told_where_only_functions_take_longer() -> None
     assert send.text.startswith("send (web.py) takes")
     assert size.text == "answers of 400 kB instead of 500 bytes"
     assert math.isnan(size.explains_ms)
+    of_server = [{("module web", ""): count, F: 60} for count in (40, 160)]
+    size, _ = compared(changes, functions=(of_server[0], of_server[1])).causes
+    assert size.text.startswith("answers of 400 kB")
     slightly = {**changes, ("response", ""): (520.0, 3.2)}
     assert len(compared(slightly, functions=(before, after)).causes) == 1
 

@@ -125,6 +125,12 @@ def test_the_part_behind_a_change_is_named() -> None:
     assert table["share"].sum() == pytest.approx(1.0)
     assert table["low_ms"][0] <= 3.0 <= table["high_ms"][0]
     assert "the part that changes most with it is commit: +" in change_sentence(table, "on", "off")
+    silent = change(
+        planted_change(3.0).drop(columns=["phase_app_ms", "phase_commit_ms"]), "on", "off"
+    )
+    assert change_sentence(silent, "on", "off").endswith(
+        "reports no parts of its time (Server-Timing)."
+    )
     unchanged = change(planted_change(0.0), "on", "off")
     words = "no single part is certain to have changed (6 blocks)"
     assert words in change_sentence(unchanged, "on", "off")

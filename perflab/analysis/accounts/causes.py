@@ -255,8 +255,10 @@ def _causes(
     of_numbers = [Cause(instead(counts[key], f"{key[1]} a request"), math.nan) for key in numbers]
     told = [*filter(is_enough, found)]
     if (text := _size_text(counts, TIMES_LARGER)) and text not in {cause.text for cause in told}:
-        # What it costs is in many functions; it comes second, before what may be a part of it.
-        told.insert(1, Cause(text, math.nan))
+        # What it costs is in many functions; it comes second, before what may be a part of it, and
+        # first where only a library's work is known.
+        place = 0 if told and told[0].text.startswith("module ") else 1
+        told.insert(place, Cause(text, math.nan))
     return [*told, *of_numbers[:1]][:MOST_CAUSES]
 
 
