@@ -18,6 +18,7 @@ from perflab.host.foreign_stores import problems as foreign_stores
 from perflab.load.address_secrets import without_passwords
 from perflab.load.workload import Workload
 from perflab.parameters import message_of
+from perflab.project import FILE
 from perflab.stacks.process_backend import BACKENDS
 from perflab.systems.custom.fields import DEFAULTS, USERS, DuelFields, begins_in
 from perflab.systems.custom.needs import problems as of_needs
@@ -31,6 +32,13 @@ from perflab.trials.warming import LEAST_S
 # Of the sequence of requests: the same in all duels, so that repeating one sends the same.
 MIX_SEED = 1
 OF_AGAINST = ("against", "working_tree")
+
+
+def _projects_below(folder: Path) -> str:
+    """Return, as a clause, the folders below with a project's file, as in a monorepo."""
+    files = [*folder.glob(f"*/{FILE}"), *folder.glob(f"*/*/{FILE}")]
+    places = sorted(str(file.parent.relative_to(folder)) for file in files)
+    return f"; or call it from a folder that has a {FILE}: {', '.join(places)}" if places else ""
 
 
 def _has_dockerfile(variant: Variant) -> bool:
@@ -153,6 +161,7 @@ class OwnServiceParameters(DuelFields):
                 problems.append(
                     f"{variant.name}: {variant.commit[:9]} has no Dockerfile; give the command "
                     "that starts it (--command 'python app.py --port {port}')"
+                    + _projects_below(begins_in(self.folder))
                 )
         if "PATH" not in self.variables:
             commands = {"command": self.command, "setup": self.setup}

@@ -116,6 +116,14 @@ def test_what_cannot_be_compared_is_refused(
     assert words in problems(folder=str(repository), **values)
 
 
+def test_at_the_root_of_a_monorepo_the_folders_of_projects_are_named(repository: Path) -> None:
+    place = repository / "services" / "quotes"
+    place.mkdir(parents=True)
+    (place / "perflab.toml").touch()
+    message = problems(folder=str(repository), variants=["a=git:.@v1", "b=git:.@HEAD"])
+    assert "or call it from a folder that has a perflab.toml: services/quotes" in message
+
+
 SETUPS_FOR_A_SHELL = {
     "serve -migrate && serve -admin": "&&", "serve -migrate; serve -admin": ";",
     "sh -c 'serve -migrate' || true": "||", "serve -migrate 2> log": "2>", "serve | tee log": "|",
