@@ -68,7 +68,7 @@ def test_another_wrong_answer_is_told_with_the_log_and_what_else_may_be_expected
 
 @pytest.mark.parametrize("status", [404, 405])
 def test_where_nothing_is_at_a_path_the_way_out_is_another_path(status: int) -> None:
-    with answering(lambda *_: (status, '{"access_token": "never-shown-7"}')) as port:
+    with answering(lambda *_: (status, '{"access_token": "of-the-service"}')) as port:
         told = refused(Request(), status, port)
     assert "name the path that users ask for (--path" in told
-    assert "never-shown-7" not in told
+    assert "of-the-service" not in told
