@@ -7,7 +7,7 @@ a wait. What is planted adds some ms to an answer. The sides of equal copies are
 choice of their blocks as well, and it is counted how often a cause is named then. FastAPI, Flask,
 pg and the drivers are installed into a folder of their own; without npm Node is left out.
 ``right_causes.csv`` has the duels so far, each with its lines and the commit that measured it; the
-lines of the first seventeen were said again by a later rule (waits for a core).
+lines were said again from the recordings by later rules (waits for a core, larger answers).
 """
 
 from __future__ import annotations
