@@ -111,7 +111,8 @@ In `duel.toml`, or by `--variant` and `--against`. `NAME = "KIND:WHAT"`; the fir
 
 ### fail_on: responses for gates
 
-`fail_on = ["p99>1.05"]`, and `strict = true` (false): a threshold that is not decided ends a duel with status 5.
+`fail_on = ["p99>1.05"]`, and `strict = true` (false): a threshold that is not decided ends a duel
+with status 5.
 `NAME:` before a threshold names one of several requests.
 
 {gates}
