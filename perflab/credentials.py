@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote
 
 REFERENCE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 USER_AND_PASSWORD = re.compile(
-    r"(?<=://)((?:\{env:\w+\}|\{[a-z_.]+\}|[^\s/?#@:'\"{])*):([^\s/?#'\"]+)@"
+    r"(?<=://)((?:\{env:\w+\}|\{[a-z][a-z0-9_.]*\}|[^\s/?#@:'\"{])*):([^\s/?#'\"]+)@"
 )
 SCHEME = re.compile(r"(?i)(?:basic|bearer|digest|token|apikey|negotiate)\s+(\S.*)")
 CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

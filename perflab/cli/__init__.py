@@ -102,7 +102,12 @@ def _before_any_command(
     """
 
 
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
 def _interrupted(number: int, _frame: object) -> None:
+    for other in ENDING:  # a second one would end what the first lets end in order
+        signal.signal(other, signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
@@ -111,7 +116,7 @@ def main() -> None:
 
     What ends it from outside (SIGTERM of a job that is cancelled) ends it in order, like Ctrl-C.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one
             signal.signal(number, _interrupted)
     try:

@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -108,7 +109,8 @@ def own_functions(
 ) -> Counter[Function]:
     """Return the samples of a profile by function of the service's own code, and library.
 
-    The library is the installed package in which a sample ends, below the function ('': in none).
+    The library is the installed or Python's own package in which a sample ends, below the function
+    ('': in none).
 
     A sample counts for the innermost function of a file that is neither Python's nor installed;
     where there is none, for the installed module. Threads that wait, and what stands for a whole
@@ -146,18 +148,28 @@ def _by_time_on_cores(threads: Sequence[_Thread], ran_ns: Mapping[int, int]) -> 
     A thread that was only seen to wait has run nevertheless, where its time says so. One that began
     and ended meanwhile has no time, and keeps the samples in which it did not wait.
     """
-    by_function: Counter[Function] = Counter()
+    by_function: dict[Function, float] = {}
     timed = [each for each in threads if each[0] in ran_ns and (each[1] or each[2])]
     spent_ns = sum(ran_ns[number] for number, _, _ in timed)
     total = sum(working.total() for _, working, _ in timed)
     for number, working, idle in timed if spent_ns else ():
         seen = working or idle
         weight = total * ran_ns[number] / spent_ns / seen.total()
-        by_function.update({name: round(weight * n) for name, n in seen.items()})
+        for name, count in seen.items():
+            by_function[name] = by_function.get(name, 0.0) + weight * count
     for number, working, _ in threads:
-        if not (spent_ns and number in ran_ns):
-            by_function.update(working)
-    return +by_function
+        for name, count in () if spent_ns and number in ran_ns else working.items():
+            by_function[name] = by_function.get(name, 0.0) + count
+    return _rounded(by_function)
+
+
+def _rounded(counts: Mapping[Function, float]) -> Counter[Function]:
+    """Return whole numbers with the same sum; what one loses goes to the next in order."""
+    names, whole = sorted(counts), 0
+    rounded: Counter[Function] = Counter()
+    for name, until in zip(names, accumulate(counts[name] for name in names), strict=True):
+        rounded[name], whole = round(until) - whole, round(until)
+    return +rounded
 
 
 def _own_function(chain: list[dict[str, Any]], folder: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from perflab.credentials import REFERENCE, USER_AND_PASSWORD, keep
-from perflab.load.secret_names import Names, named
+from perflab.load.secret_names import Hidden, Names, named
 
-PLACEHOLDER = re.compile(r"(\{[a-z_.]+\})")
+PLACEHOLDER = re.compile(r"(\{[a-z][a-z0-9_.]*\})")
 QUERY = re.compile(r"(?P<head>[?&;#](?P<name>[^=?&;#\s]+)=)(?P<value>[^&;#\s]+)")
 # Nobody is called so: a token that stands for user and password.
 LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=(?::[^\s/?#'\"]*)?@)")
@@ -26,7 +25,7 @@ def without_credentials(path: str) -> str:
     return named(path, Names(), QUERY, hidden=lambda _value, _name: "...") if "?" in path else path
 
 
-def without_passwords(text: str, hidden: Callable[[str, str], str] = keep) -> str:
+def without_passwords(text: str, hidden: Hidden = keep) -> str:
     """Return a text in which passwords of addresses, and tokens in their place, are references."""
 
     def kept_back(match: re.Match[str]) -> str:

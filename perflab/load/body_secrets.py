@@ -11,12 +11,15 @@ from perflab.load.address_secrets import without_passwords
 from perflab.load.secret_names import NARROW_NAMES, Hidden, Names, kept, named
 
 MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*")(?P<value>(?:\\.|[^"\\])+)(?=")')
+# Nobody asks a model for so many passwords; its tokens are words.
+PLURAL = re.compile(r"(?i)(password|secret|(?:access|refresh|api|auth)_?token)s$")
 # All texts of such a list.
 LIST = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*\[)(?P<value>[^\[\]{}]+)(?=\])')
-TEXT = re.compile(r'(?<=")(?:\\.|[^"\\])+(?="(?:\s*,|\s*\Z))')
+TEXT = re.compile(r'(?<=")(?:\\.|[^"\\\s])+(?="(?:\s*,|\s*\Z))')
 # As in a query of GraphQL, or in JSON, which may stand in a text of JSON.
 ARGUMENT = re.compile(
-    r'(?P<head>(?<!\w)(?P<name>\w+)(?:\\")?\s*:\s*(?P<quote>\\?"))(?P<value>(?:(?!(?P=quote)).)+)'
+    r'(?P<head>(?<!\w)(?P<name>\w+)(?:\\")?\s*:\s*(?P<quote>\\?"))'
+    r'(?=[^"\\]*\w)(?P<value>(?:(?!(?P=quote)).)+)'
     r"(?=(?P=quote))"
 )
 NUMBER_MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*)(?P<value>-?\d[\d.eE+-]*)')
@@ -33,19 +36,19 @@ NAMED_VALUE = re.compile(
     r"""(?P<head>\sname=["'](?P<name>[^"'<>]+)["'][^<>]{0,99}?\svalue=(?P<quote>["']))"""
     r"""(?P<value>[^"'<>]+)(?=(?P=quote))"""
 )
-# One word, or a text in quotes: neither prose nor a variable of a query.
-WORD = r"""(?!(?:null|~|true|false)\b)(?P<value>[^\s"'#$|>&*!{\[][^\s"']*)"""
+# One word, in quotes or not: neither prose nor a variable of a query.
+WORD = r"""(?!(?:null|~|true|false)["']?(?:\s|\Z))(?P<value>[^\s"'#$|>&*!{\[][^\s"']*)"""
 YAML_LINE = re.compile(
     r"""(?m)^(?P<head>[ \t]*(?:-[ \t]+)?["']?(?P<name>[\w.-]+)["']?:[ \t]+(?P<quote>["']?))"""
     rf"""{WORD}(?=(?P=quote)[ \t]*(?:#.*)?\r?$)"""
 )
 SETTING = re.compile(
     r"""(?m)^(?P<head>[ \t]*(?P<name>[\w.-]+)[ \t]*=[ \t]*(?P<quote>["']?))"""
-    rf"""{WORD}(?=(?P=quote)[ \t]*(?:[#;].*)?\r?$)"""
+    rf"""(?![^\s"']*\(){WORD}(?=(?P=quote)[ \t]*(?:[#;].*)?\r?$)"""
 )
 FLOW = re.compile(
-    r"""(?P<head>[{,]\s*(?P<name>[\w.-]+):\s+(?P<quote>["']?))(?P<value>[^\s,{}\[\]"'$(!][^\s,{}\[\]"'$(]*)"""
-    r"""(?=(?P=quote)\s*[,}])"""
+    r"""(?P<head>[{,]\s*(?P<name>[\w.-]+):\s+(?P<quote>["']?))(?!(?:String|Int|ID)\b)"""
+    r"""(?P<value>[^\s,{}\[\]"'$(!][^\s,{}\[\]"'$(]*)(?=(?P=quote)\s*[,}])"""
 )
 # A text of lines, all of which are indented like the first.
 YAML_BLOCK = re.compile(
@@ -72,12 +75,13 @@ def body(text: str, names: Names, hidden: Hidden = kept) -> str:
 
     ``hidden`` returns what stands for a value, from the value and its name.
     """
-    if boundary := re.match(r"--\S+", text):
+    if boundary := re.match(r"--(?!-\s)\S+", text):
         parts = text.split(boundary[0])
         return boundary[0].join(_part(part, names, hidden) for part in parts)
+    if re.match(r"[\w.%+\[\]-]+=", text) and "\n" not in text.strip():
+        fields = (without_passwords(field, hidden) for field in text.split("&"))
+        return named("&".join(fields), names, FIELD, hidden=hidden)
     text = without_passwords(text, hidden)
-    if re.match(r"[\w.%+\[\]-]+=", text):
-        return named(text, names, FIELD, hidden=hidden)
     if text.lstrip()[:1] == "<":
         return named(text, names, *OF_XML, hidden=hidden)
     text = _of_lists(text, LIST, TEXT, names, hidden)
@@ -102,7 +106,7 @@ def _of_lists(
 
     def each(match: re.Match[str]) -> str:
         name = match["name"]
-        if not any(names.has(one, NARROW_NAMES) for one in (name, name.removesuffix("s"))):
+        if not names.has(PLURAL.sub(r"\1", name), NARROW_NAMES):
             return match[0]
         found = part.sub(lambda one: hidden(one[0], name), match["value"])
         return match["head"] + found

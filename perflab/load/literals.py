@@ -51,7 +51,10 @@ CLOSE_HEADER = re.compile(
 )
 CLOSE = re.compile(r"([A-Za-z][\w-]*):(\S+)")
 QUOTED_DOCUMENT = re.compile(r"(?<=')\s*[{\[<][^']*(?=')")
-USER_OPTION = re.compile(r"(?<!\S)(-u\s*|--user(?:\s+|=))(['\"]?[^\s:'\"]+:)([^\s'\"]+)")
+# A user and a password, as curl takes them; other programs mean other things by this option.
+USER_OPTION = re.compile(
+    r"(\bcurl\b[^;|&\n]{0,500}?\s(?:-u\s*|--user(?:\s+|=)))(['\"]?[^\s:'\"$]+:)((?!\$|//)[^\s'\"]+)"
+)
 DOCUMENT = ("{", "[", "<")
 BARE = re.compile(r"[\w@%+=:,./{}-]+")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.S)
@@ -80,6 +83,8 @@ def command(text: str, names: Names) -> str:
         words = shlex.split(text)
     except ValueError:
         return shell(text, names)
+    if words and Path(words[0]).name == "curl":
+        return shell(text, names)
     pairs = zip(words, ["", *words], strict=False)
     changed = [_word(word, before, names) for word, before in pairs]
     if changed == words:
@@ -100,10 +105,8 @@ def _word(word: str, before: str, names: Names) -> str:
             return f"{name}={_kept_around_placeholders(value, stem)}"
         if (shown := variable_value(value, names)) != value:
             return f"{name}={shown}"
-    if before in ("-u", "--user") and (user := word.partition(":"))[2]:
-        return f"{user[0]}:{_kept_around_placeholders(user[2], 'USER_PASSWORD')}"
     if word.lstrip().startswith(("{", "[")):
-        return body(word, names)
+        return _document(word, names)
     if before in ("-H", "--header") and (close := CLOSE.fullmatch(word)) and names.has(close[1]):
         return f"{close[1]}:{_kept_around_placeholders(close[2], close[1])}"
     if HEADER.fullmatch(word):
@@ -130,7 +133,7 @@ def shell(text: str, names: Names) -> str:
     def of_user(match: re.Match[str]) -> str:
         return f"{match[1]}{match[2]}{_kept_around_placeholders(match[3], 'USER_PASSWORD')}"
 
-    text = QUOTED_DOCUMENT.sub(lambda match: body(match[0], names), text)
+    text = QUOTED_DOCUMENT.sub(lambda match: _document(match[0], names), text)
     text = USER_OPTION.sub(of_user, QUOTED_HEADER.sub(quoted, text))
     text = SHELL_OPTION.sub(given, ASSIGNMENT.sub(assigned, text))
     return named(target(text, names), names, CLOSE_HEADER)
@@ -149,7 +152,11 @@ def variable(text: str, names: Names) -> str:
 def variable_value(text: str, names: Names) -> str:
     """Return a value that is a document, such as JSON, or words as for a shell."""
     is_document = text.lstrip().startswith(DOCUMENT) and not PLACEHOLDER.match(text.lstrip())
-    return body(text, names) if is_document else shell(text, names)
+    return _document(text, names) if is_document else shell(text, names)
+
+
+def _document(text: str, names: Names) -> str:
+    return body(text, names, _kept_around_placeholders)
 
 
 def need(text: str, names: Names) -> str:

@@ -228,6 +228,16 @@ def test_more_ways_to_say_that_a_request_failed(right: Any, wrong: Any, words: s
     assert told([of(right)] * 20, [of(right)] * 100) == ""
 
 
+def test_an_answer_of_about_a_checked_size_has_not_risen() -> None:
+    before, now = (counted_list([of(b"x" * size)] * 50) for size in (1126, 1129))
+    assert risen(before, now, ()) is None
+
+
+def test_an_element_that_lacks_a_key_is_no_other_answer() -> None:
+    whole, part = ({"items": [{"id": 1} | more]} for more in ({"note": "x"}, {}))
+    assert told([of(whole)] * 20, [of(whole)] * 90 + [of(part)] * 10) == ""
+
+
 def test_an_error_is_none_of_the_keys_that_are_data() -> None:
     checked = [of({str(number): {"n": 1}}) for number in range(20)]
     loaded = [of({str(number): {"n": 1}}) for number in range(100, 180)]

@@ -127,6 +127,17 @@ def test_a_thread_that_only_waited_for_a_core_gets_no_more_than_it_ran() -> None
     assert own_functions(text, "/srv/x1", ran_ns=ran_ns) == {
         WORK: 90, GUNICORN: 10, ("once (app.py)", ""): 20,
     }  # fmt: skip
+    # No sample of many libraries is lost where each counts for less than one.
+    packages = [
+        frame("f", f"/srv/x1/.venv/lib/python3.11/site-packages/p{n}/a.py") for n in range(30)
+    ]
+    many = {"frames": [*frames, *packages]}
+    place = len(frames)
+    two = [{"name": "Thread 7", "samples": [[0, place + n] for n in range(30)]},
+           {"name": "Thread 11", "samples": [[1]] * 30}]  # fmt: skip
+    text = json.dumps({"shared": many, "profiles": two})
+    counts = own_functions(text, "/srv/x1", ran_ns={7: 20, 11: 80})
+    assert sum(n for (name, _), n in counts.items() if name == "work (app.py)") == 12
     # A thread that was only seen to wait has run, too.
     profiles[1]["samples"] = [[2]] * 10
     text = json.dumps({"shared": {"frames": frames}, "profiles": profiles})

@@ -44,6 +44,7 @@ def replaced(times: Mapping[Key, Entry], counts: Mapping[Key, Entry]) -> str:
         alike = sum(
             1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*words, strict=False))
         )
+        alike = min(alike, len(words[0]) - 1, len(words[1]) - 1)
         texts = f"…{' '.join(words[0][alike:])}", f"…{' '.join(words[1][alike:])}"
     return " instead of ".join(map(_shown, texts))
 

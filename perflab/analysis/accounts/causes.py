@@ -127,6 +127,8 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
 
     None where a side has no accounts.
     """
+    if accounts.empty:
+        return None
     times, metrics, counts = by_block(accounts)
     if not has_both(times, new, old):
         return None

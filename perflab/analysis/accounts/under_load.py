@@ -38,6 +38,8 @@ def only_under_load(
     is of ``new``. ``alone`` is the response time of requests that come one at a time. What waits
     for no part that the kernel or the service counts waits in a function, if one is known.
     """
+    if accounts.empty:
+        return ""
     times, metrics, _ = by_block(accounts)
     if not has_both(times, new, old):
         return ""

@@ -225,7 +225,7 @@ class Checked:
 
     def _may_be_new(self, answer: AnswerClass, path: str) -> bool:
         """Return whether a key counts where it is new: of elements, those that all have may."""
-        return f"{ELEMENT}." not in path[1:] and self._counts(answer, path)
+        return not _is_of_elements(path) and self._counts(answer, path)
 
     def why_unseen(self, answer: AnswerClass) -> str:
         """Return how an answer differs from all that were checked, as a predicate; else empty."""
@@ -239,8 +239,16 @@ class Checked:
             return "" if is_near else _words(answer)
         paths = dict(answer.keys)
         new = [path for path in paths if path not in group.paths and self._may_be_new(answer, path)]
+        # An element without a key that all had is another one only if it has others instead.
+        other = {
+            _above(path) for path in paths if _is_of_elements(path) and path not in group.paths
+        }
         missing = [
-            path for path, n in group.paths.items() if n == group.number and path not in paths
+            path
+            for path, n in group.paths.items()
+            if n == group.number
+            and path not in paths
+            and (not _is_of_elements(path) or _above(path) in other)
         ]
         if new or missing:
             above = min(map(_above, [*new, *missing]), key=len)
@@ -270,6 +278,11 @@ class Checked:
 
 def _above(path: str) -> str:
     return path.rpartition(".")[0]
+
+
+def _is_of_elements(path: str) -> bool:
+    """Tell whether a key is one of all elements of a list within an object."""
+    return f"{ELEMENT}." in path[1:]
 
 
 def _is_near(size: int, sizes: Mapping[int, float], but: int = -1) -> bool:
@@ -375,6 +388,9 @@ def risen(
         if certain <= TIMES_RISEN * max(may_be, least) + POINT:
             continue
         one = next(each for each in loaded if each.answer.coarse == kind)
+        alike = {each.answer.size: 1.0 for each in checked if each.answer.group == one.answer.group}
+        if one.answer.form in OF_A_SIZE and _is_near(one.answer.size, alike):
+            continue
         words = f"have status {kind[0]}" if kind[0] != usual[0] else _words(one.answer)
         seen = f"{words}, {_percent(share_before)} {when}"
         seen += f", {_percent(least)} elsewhere" * bool(elsewhere)
