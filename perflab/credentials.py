@@ -135,6 +135,15 @@ def masked(text: str) -> str:
     return text
 
 
+def masked_within(value: Any) -> Any:
+    """Return a document whose texts are masked; its keys and numbers stay."""
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, Mapping):
+        return {key: masked_within(each) for key, each in value.items()}
+    return [masked_within(each) for each in value] if isinstance(value, list) else value
+
+
 def value_of(name: str) -> str | None:
     """Return the value of a reference; None where it has none."""
     return _kept.get(name, os.environ.get(name))

@@ -7,6 +7,7 @@ system's own code prints goes to standard error.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -63,7 +64,9 @@ class Conductor:
     def emit(self, event: Event) -> None:
         """Write one event; end the run where the reader is gone."""
         try:
-            self._events.write(credentials.masked(event.model_dump_json()) + "\n")
+            # Texts only: a number that is a credential as well must stay a number.
+            shown = credentials.masked_within(event.model_dump(mode="json"))
+            self._events.write(json.dumps(shown) + "\n")
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,8 @@ from perflab.reports.methods import reproduce
 from perflab.reports.section import page_text, section_text
 from perflab.stacks.spec import load_service, render
 from perflab.trials.arguments import asked_for, order_of
+from perflab.trials.conductor import Conductor
+from perflab.trials.progress import Note, TrialDone, parse
 from tests.golden.recordings import write_recording
 
 LITERAL, WORD = "Bearer literal-Zz11", "word-Yy22"
@@ -137,3 +141,16 @@ def test_a_section_names_the_folder_of_a_service_and_no_place_of_the_machine(
     assert "folder=." in lines
     assert f"old=git:.@{'a' * 40}" in lines
     assert f"new=git:other@{'b' * 40}" in lines
+
+
+@pytest.mark.promise
+def test_an_event_stays_one_where_a_number_is_a_credential() -> None:
+    credentials.keep("1000", "PIN")
+    written = StringIO()
+    conductor = Conductor(SimpleNamespace(), SimpleNamespace(), written)  # type: ignore[arg-type]
+    conductor.emit(Note(text="the pin is 1000"))
+    done = TrialDone(trial_id="a", state="valid", throughput_rps=1000)
+    conductor.emit(done)
+    assert [parse(line.encode()) for line in written.getvalue().splitlines()] == [
+        Note(text="the pin is {env:PIN}"), done,
+    ]  # fmt: skip
