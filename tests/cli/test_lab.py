@@ -72,6 +72,8 @@ def test_the_pictures_of_answers_are_views_of_their_system() -> None:
     for experiment in systems.experiments():
         views = systems.declared(experiment.system, "views", "VIEWS", View, GENERAL_VIEWS)
         assert {*experiment.pictures} <= {view.name for view in views}, experiment.name
+    first = next(each for each in systems.experiments() if each.main_job is not None)
+    assert first.pictures[0] == "delivery_cpu", "the first card shows latency against CPU"
 
 
 def test_a_parameter_that_no_experiment_of_the_main_job_has_is_refused() -> None:

@@ -201,6 +201,29 @@ def test_scripts_are_judged_by_the_name_of_the_request(server: Server, tmp_path:
     assert "of the answers to ask have the keys error, id, jsonrpc" in text
 
 
+@pytest.mark.promise
+def test_an_error_that_one_check_met_and_most_of_the_load_is_told(server: Server) -> None:
+    server.right = 19
+    shown = send(server.url, users=2, duration_s=0.5)
+    (text,) = (each.text for each in shown.warnings if "risen" in each.code)
+    assert text.startswith("100% of the answers have the keys error, id, jsonrpc, 5.0% to one user")
+
+
+@pytest.mark.promise
+def test_the_usual_name_of_a_request_has_no_credential(server: Server, tmp_path: Path) -> None:
+    script = tmp_path / "asking.py"
+    script.write_text(
+        "from perflab.load.users import User, action\n"
+        "class Asking(User):\n"
+        "    @action\n"
+        "    async def ask(self):\n"
+        "        await self.get('/?page=2&access_token=of-the-login')\n"
+    )
+    shown = send(server.url, users=1, duration_s=0.3, script=f"{script}:Asking")
+    assert "GET /?page=2&access_token=..." in shown.model_dump_json()
+    assert "of-the-login" not in shown.model_dump_json()
+
+
 def kept_of(keeper: AnswerKeeper, sizes: list[int], stage: int = MEASURE) -> list[int]:
     """Return the numbers of the answers of these lengths that are kept."""
     exchange = Exchange(Prepared(Request(), split(URL)[0]), 0, lambda _: None, stage=stage)
