@@ -11,7 +11,7 @@ from perflab.load.address_secrets import without_passwords
 from perflab.load.secret_names import NARROW_NAMES, Hidden, Names, kept, named
 
 MEMBER = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*")(?P<value>(?:\\.|[^"\\])+)(?=")')
-# Nobody asks a model for so many passwords; its tokens are words.
+# Lists of credentials; "tokens" alone are often words, as of a language model.
 PLURAL = re.compile(r"(?i)(password|secret|(?:access|refresh|api|auth)_?token)s$")
 # All texts of such a list.
 LIST = re.compile(r'(?P<head>"(?P<name>[^"\\]+)"\s*:\s*\[)(?P<value>[^\[\]{}]+)(?=\])')

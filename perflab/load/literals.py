@@ -45,7 +45,7 @@ SHELL_OPTION = re.compile(
 # As curl takes it.
 HEADER = re.compile(r"[A-Za-z][\w-]*:\s+\S.*")
 QUOTED_HEADER = re.compile(r"""(['"])([A-Za-z][\w-]*:\s+(?:(?!\1).)+)\1""")
-# Without a blank it may be a program's own word, such as the place of an application.
+# A header without a blank is one only behind its option: others are a program's own words.
 CLOSE_HEADER = re.compile(
     r"(?P<head>(?<!\S)(?:-H\s*|--header(?:\s+|=))(?P<name>[A-Za-z][\w-]*):)(?P<value>[^\s'\"]+)"
 )

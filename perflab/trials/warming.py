@@ -36,7 +36,7 @@ LEAST, MOST = round(LEAST_S / STEP_S), round(MOST_S / STEP_S)
 FLAT = 4
 # What is a fall: more than this share, and more than so many standard deviations of a window.
 FALL, DEVIATIONS = 0.03, 2.0
-# What falls in every window goes on, however slowly: by more than this share in all of them.
+# A number that falls in every window, and by more than this share in all, falls on.
 STEADY = 0.01
 # Where noise would hide a larger fall, more windows must tell, up to so many.
 VAGUE, ENOUGH = 0.10, 12
