@@ -1,8 +1,9 @@
 """py-spy beside a load: a process that samples a Python service's call chains from outside.
 
 The service runs unchanged, and no sample stops it: py-spy looks whether a thread runs before it
-reads the thread's call chain, and a stop between the two lets a burst of work end. Chains that
-change while they are read are lost. The experiment ``profile`` measures the cost.
+reads the thread's call chain, and a stop between the two lets a burst of work end. A chain is read
+from the innermost function on; where it changes meanwhile, its outer functions are missing, or are
+those of another moment. The experiment ``profile`` measures the cost.
 
 py-spy writes profiles in speedscope's format. A profile has one list of samples per thread; each
 sample is a call chain of numbers of frames, the outermost function first.

@@ -37,7 +37,7 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     assert trials["cpu_share_profiler"].isna().to_dict() == {"on": False, "off": True}
     trial = trials.loc["on"]
     shares = {name: trial[f"profile_{name}_share"] for name in ("send", "deflate", "serialize")}
-    # Every sample of the one may lie in the other.
+    # Compressing is a part of sending, also in a chain that changed while it was read.
     assert 0 < shares["deflate"] <= shares["send"] < 1
     assert 0 <= shares["serialize"] < 1 - shares["send"]
     assert 1 < trial["profile_send_us_per_message"] < 1000

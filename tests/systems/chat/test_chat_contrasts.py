@@ -90,6 +90,9 @@ def test_sending_without_compression_is_compared_with_sending_with_it() -> None:
     [
         (SEND, "Connection.write (chat/hub.py)", True),
         (SEND, "_SelectorSocketTransport._write_ready (asyncio/selector_events.py)", True),
+        (SEND, "WebSocketProtocol.asgi_send (uvicorn/protocols/websockets/websockets_impl.py)", True),
+        (SEND, "Frame.write (websockets/legacy/framing.py)", True),
+        (SEND, "PerMessageDeflate.encode (websockets/extensions/permessage_deflate.py)", True),
         (SEND, "WebSocket.send (starlette/websockets.py)", False),
         (SERIALIZE, "Hub._deliver (chat/hub.py)", True),
         (SERIALIZE, "Coder.encode (chat/codecs.py)", True),

@@ -39,15 +39,19 @@ Loop = Literal["asyncio", "uvloop"]
 # write. A serializer that is all C (orjson, msgspec, msgpack) counts to its caller, so the caller
 # is watched for every codec.
 
-# Writing messages to WebSockets, down to the sockets: the task that empties a connection's queue,
-# and the event loop, which writes the rest that a full socket did not take. (uvloop writes in C at
-# the end of its turn; no pattern can match that part.)
-SEND = (
-    r"^Connection\.write \((?:.*/)?hub\.py\)$"
-    r"|^_SelectorSocketTransport\._write_\w+ \((?:.*/)?selector_events\.py\)$"
-)
-# The compression within it. Both implementations share the extension of the package websockets.
+# Compressing messages. Both implementations share the extension of the package websockets.
 DEFLATE = r"^PerMessageDeflate\.encode \((?:.*/)?permessage_deflate\.py\)$"
+# Writing messages to WebSockets, down to the sockets: the task that empties a connection's queue,
+# what it calls (a chain that changes while it is read loses its outer functions), and the event
+# loop, which writes the rest that a full socket did not take. (uvloop writes in C at the end of its
+# turn; no pattern can match that part.)
+SEND = "|".join((
+    r"^Connection\.write \((?:.*/)?hub\.py\)$",
+    r"^WebSocket\w*Protocol\.(?:asgi_)?send \((?:.*/)?websockets/\S+\.py\)$",
+    r"^Frame\.(?:write|serialize) \((?:.*/)?websockets/\S+\.py\)$",
+    DEFLATE,
+    r"^_SelectorSocketTransport\._write_\w+ \((?:.*/)?selector_events\.py\)$",
+))  # fmt: skip
 # Making frames and putting them into the receivers' queues.
 SERIALIZE = r"^Hub\._deliver \((?:.*/)?hub\.py\)$|^Coder\.encode \((?:.*/)?codecs\.py\)$"
 
