@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab.analysis.decision import Kind, decide
+from perflab.analysis.decision import decide
+from perflab.analysis.results import Compared
 from perflab.instruments.requests import time_columns
 from perflab.load.records.times import Times
 from perflab.recordings.responses import at_least_column, at_most_column, lower_end_column
@@ -111,8 +112,9 @@ def times_table(random: np.random.Generator, sets: int) -> pd.DataFrame:
                     continue
                 compared += 1
                 held += effect.low <= ratio <= effect.high
-                said[decide(effect).kind] += 1
-            words = (Kind.DIFFERENT, Kind.EQUIVALENT, Kind.UNDECIDED, "not compared")
+                said[decide(effect).result] += 1
+            said["different"] = said[Compared.MORE] + said[Compared.LESS]
+            words = ("different", Compared.SAME, Compared.NOT_DECIDED, "not compared")
             rows.append(
                 [
                     name, response, "compared" if new[0] <= 0.01 else "every trial refused",
@@ -120,7 +122,8 @@ def times_table(random: np.random.Generator, sets: int) -> pd.DataFrame:
                     f"{held / compared:.0%}" if compared else "–",
                 ]
             )  # fmt: skip
-    heads = ["failures", "time", "before", "different", "same", "undecided", "not compared", "held"]
+    results = ["different", "same", "not decided", "not compared"]
+    heads = ["failures", "time", "before", *results, "held"]
     return pd.DataFrame(rows, columns=heads)
 
 

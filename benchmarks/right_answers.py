@@ -34,8 +34,8 @@ import pandas as pd
 
 from benchmarks import bench
 from perflab import api
-from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.results import DIFFERENT, Compared
 from perflab.statistics.two_samples import Rate
 
 EQUAL = "equal"
@@ -219,13 +219,12 @@ def judged(finding: Finding, kind: str) -> str:
         return NOT_DECIDED
     if kind == EQUAL:
         is_within = effect.narrow_low > 1 / (1 + WITHIN) and effect.narrow_high < 1 + WITHIN
-        if decision.kind is Kind.DIFFERENT and not is_within:
+        if decision.result in DIFFERENT and not is_within:
             return "wrong"
         return "right" if is_within else NOT_DECIDED
-    if decision.kind is Kind.UNDECIDED:
+    if decision.result is Compared.NOT_DECIDED:
         return NOT_DECIDED
-    is_slower = decision.kind is Kind.DIFFERENT and effect.estimate > 1
-    return "right" if is_slower else "wrong"
+    return "right" if decision.result is Compared.MORE else "wrong"
 
 
 def duel(place: Path, command: str, path: str, kind: str, burn_ms: float, extra_ms: float

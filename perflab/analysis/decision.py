@@ -1,13 +1,13 @@
 """What an effect shows: a difference, no difference that matters, or neither yet.
 
 ==============  ==================================================================
-decision        when
+result          when
 ==============  ==================================================================
-different       the 95% interval of the ratio excludes 1, and p, adjusted for the
+more, less      the 95% interval of the ratio excludes 1, and p, adjusted for the
                 claims of the run, is 0.05 at most
-equivalent      the 90% interval lies inside the margin (two one-sided 5% tests);
+same            the 90% interval lies inside the margin (two one-sided 5% tests);
                 checked first: an effect may be certain and still too small to matter
-undecided       neither; with how many blocks a fresh run would need to decide it
+not decided     neither; with how many blocks a fresh run would need to decide it
 ==============  ==================================================================
 
 The number of blocks is a range, for the ends of the 80% interval of the noise. It holds for a fresh
@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
 from perflab.analysis.doubts.bound_causes import UNKNOWN
+from perflab.analysis.results import Compared
 from perflab.statistics.comparison import Effect
 from perflab.statistics.families import Corrected
 from perflab.statistics.mean_intervals import CONFIDENCE, SMALLEST_SIGNED_RANK
@@ -52,30 +52,23 @@ PEEKING_NOTE = (
 # The first words of the way out of an undecided comparison.
 FRESH_RUN = "a fresh run of"
 OUT_OF_REACH = -1
+NEVER = (OUT_OF_REACH, OUT_OF_REACH)
 QUIET_FIRST = "how many blocks would decide it, only the noise of a quiet machine can tell"
 UNCERTAIN_VALUES = (
     "more blocks would not decide it: the interval holds what the client or pauses may have added"
 )
 
 
-class Kind(StrEnum):
-    """What the trials so far show."""
-
-    DIFFERENT = "different"
-    EQUIVALENT = "equivalent"
-    UNDECIDED = "undecided"
-
-
 @dataclass(frozen=True)
 class Decision:
-    """What an effect shows, and how many blocks a fresh run needs to decide it.
+    """What a ratio shows, and how many blocks a fresh run needs to decide it.
 
     ``blocks`` are the fewest and the most blocks that a fresh run is likely to need (0: nothing is
     left to decide, -1: more than anybody measures). ``missing`` says what a difference still lacks
     although its interval excludes 1.
     """
 
-    kind: Kind
+    result: Compared
     blocks: tuple[int, int]
     text: str
     missing: str = ""
@@ -97,30 +90,30 @@ def decide(effect: Effect, corrected: Corrected | None = None, way_out: str = UN
     x = np.array(effect.by_block)
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
-        return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text)
+        return Decision(Compared.NOT_DECIDED, NEVER, text)
     if is_within_margin(effect):
-        return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {MARGIN:.0%}")
+        return Decision(Compared.SAME, (0, 0), f"no difference larger than {MARGIN:.0%}")
     level, missing = 1 - CONFIDENCE, ""
     if effect.low > 1 or effect.high < 1:
         why = f"the {'bound' if effect.bound else 'interval'} excludes 1 (no difference)"
         if corrected is None or corrected.holds:
-            return Decision(Kind.DIFFERENT, (0, 0), why)
+            return Decision(Compared.MORE if effect.low > 1 else Compared.LESS, (0, 0), why)
         level, missing = corrected.needed_p, f"{why}, but {corrected.text()}"
     if effect.bound:
         text = f"only a bound is known; {way_out}"
-        return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
+        return Decision(Compared.NOT_DECIDED, NEVER, text, missing)
     undecided = _undecided(effect, level, missing)
     if not effect.is_exact and undecided.blocks[1] == _next(x) * effect.blocks_per_unit:
         # The blocks agree: what each may be off by leaves it open, and no block narrows that.
-        return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), UNCERTAIN_VALUES, missing)
+        return Decision(Compared.NOT_DECIDED, NEVER, UNCERTAIN_VALUES, missing)
     return undecided
 
 
 def of_busy_machine(decision: Decision) -> Decision:
     """Return a decision of a run whose noise tells nothing of that of a quiet machine."""
-    if decision.kind is not Kind.UNDECIDED or decision.blocks[1] == OUT_OF_REACH:
+    if decision.result is not Compared.NOT_DECIDED or decision.blocks[1] == OUT_OF_REACH:
         return decision
-    return replace(decision, blocks=(OUT_OF_REACH, OUT_OF_REACH), text=QUIET_FIRST)
+    return replace(decision, blocks=NEVER, text=QUIET_FIRST)
 
 
 def _next(x: np.ndarray) -> int:
@@ -141,14 +134,14 @@ def _undecided(effect: Effect, level: float, missing: str) -> Decision:
     least, most = (_blocks(size, end, level, start) for end in noise_range(noise, len(x)))
     if least == OUT_OF_REACH:
         text = f"more than {MOST_BLOCKS:,} blocks would be needed"
-        return Decision(Kind.UNDECIDED, (least, most), text, missing)
+        return Decision(Compared.NOT_DECIDED, (least, most), text, missing)
     many = effect.blocks_per_unit
     least, most = (OUT_OF_REACH if end == OUT_OF_REACH else many * end for end in (least, most))
     text = (
         f"{FRESH_RUN} {_range(least, most)} blocks would decide it, if the difference is "
         f"the one seen ({effect.n_text} so far)"
     )
-    return Decision(Kind.UNDECIDED, (least, most), text, missing)
+    return Decision(Compared.NOT_DECIDED, (least, most), text, missing)
 
 
 def _blocks(effect: float, noise: float, level: float, start: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from perflab.analysis.decision import Kind
 from perflab.analysis.effect_words import (
     NO_INTERVAL,
     effect_text,
@@ -14,7 +13,7 @@ from perflab.analysis.effect_words import (
     refused_words,
 )
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.results import OPEN, AgainstStudy, Compared, Result, Verdict
+from perflab.analysis.results import DIFFERENT, OPEN, AgainstStudy, Compared, Result, Verdict
 from perflab.analysis.zones import claims_size, is_published
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import Effect
@@ -37,9 +36,9 @@ def decision_text(finding: Finding) -> str:
     decision, result = finding.decision, finding.verdict.result
     if decision is None:
         return ""
-    if decision.kind is Kind.DIFFERENT:
+    if decision.result in DIFFERENT:
         return "a difference is shown" if result in OPEN else ""
-    if decision.kind is Kind.EQUIVALENT:
+    if decision.result is Compared.SAME:
         says_it = result in (Compared.SAME, AgainstStudy.NO_EFFECT)
         return "" if says_it else decision.text
     return "; ".join(filter(None, [decision.missing, decision.text]))
@@ -197,8 +196,8 @@ def undecided_contrasts(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the names of the contrasts that the blocks so far leave undecided.
 
     A published claim is decided if its verdict is, for direction and size, whichever are claimed. A
-    ratio without a published value is decided if it is different or equivalent. There is nothing to
-    decide for a difference without a published value, and for a claim that cannot be tested or
+    ratio without a published value is decided if the sides differ or are the same. There is nothing
+    to decide for a difference without a published value, and for a claim that cannot be tested or
     whose answer the load sets.
     """
     return tuple(finding.contrast.name for finding in findings if _is_open(finding))
@@ -216,7 +215,7 @@ def _is_open(finding: Finding) -> bool:
     if not can_be_decided(finding.contrast):
         return False
     if not is_published(finding.contrast):
-        return finding.decision is None or finding.decision.kind is Kind.UNDECIDED
+        return finding.decision is None or finding.decision.result is Compared.NOT_DECIDED
     return is_half_decided(finding.verdict, finding.contrast) or finding.verdict.result in OPEN
 
 

@@ -24,8 +24,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from perflab.analysis.decision import Decision, Kind, decide
-from perflab.analysis.results import OPEN, Verdict
+from perflab.analysis.decision import Decision, decide
+from perflab.analysis.results import OPEN, Compared, Verdict
 from perflab.analysis.verdict import judge
 from perflab.analysis.zones import is_published
 from perflab.recordings import Contrast
@@ -74,8 +74,8 @@ def scope_of(
         return ""
     longer = extended(effect, drifts)
     if not is_published(contrast):
-        kind = decision.kind if decision else Kind.UNDECIDED
-        is_decided, is_same = kind is not Kind.UNDECIDED, decide(longer).kind is kind
+        result = decision.result if decision else Compared.NOT_DECIDED
+        is_decided, is_same = result not in OPEN, decide(longer).result is result
     else:
         is_decided = verdict.result not in OPEN
         is_same = judge(longer, contrast, among).result is verdict.result

@@ -65,7 +65,6 @@ from perflab.analysis.decision import (
     MARGIN_OF_SHARES,
     WITHIN_MARGIN,
     Decision,
-    Kind,
     is_within_margin,
 )
 from perflab.analysis.results import AgainstStudy, Compared, Verdict
@@ -168,13 +167,13 @@ def compared(
     """
     if (verdict := _untested(effect, contrast)) is not None:
         return verdict
-    if decision is not None and decision.kind is Kind.EQUIVALENT:
+    if decision is not None and decision.result is Compared.SAME:
         return Verdict(Compared.SAME, decision.text, WITHIN_MARGIN)
     if split_request(contrast.response)[0] == FAILURES and (within := _failed_alike(effect)):
         return Verdict(Compared.SAME, within, within)
     if decision is None and not p_adjusted <= USUAL_P:
         return Verdict(Compared.NOT_DECIDED, "")
-    if decision is not None and decision.kind is Kind.UNDECIDED:
+    if decision is not None and decision.result is Compared.NOT_DECIDED:
         return Verdict(Compared.NOT_DECIDED, decision.missing or decision.text)
     is_more = (effect.limit if effect.bound else effect.estimate) > contrast.nothing
     if response.better == "neither":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from perflab.analysis.decision import Kind
 from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.findings import client_words
@@ -153,7 +152,7 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     elif undecided and finding.effect and finding.effect.p_value <= USUAL_P:
         questions = counted(finding.claims, "question")
         yield f"the interval excludes no difference, which is not certain over {questions} (Holm)"
-    if decision is not None and decision.kind is Kind.UNDECIDED and decision.blocks[1] <= 0:
+    if decision is not None and decision.result is Compared.NOT_DECIDED and decision.blocks[1] <= 0:
         # No number of blocks would decide it.
         yield decision.text
     for threshold, result in pair.gate.items():

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from perflab.analysis.decision import MARGIN, Kind
+from perflab.analysis.decision import MARGIN
 from perflab.analysis.evaluation import Finding
+from perflab.analysis.results import Compared
 from perflab.recordings.responses import FAILURES
 from perflab.statistics.in_words import number, to_safe_side
 from perflab.statistics.mean_intervals import CONFIDENCE
@@ -23,7 +24,7 @@ def is_open(finding: Finding, findings: Mapping[str, Finding]) -> bool:
     ``findings`` are all of the pair, by response.
     """
     effect, decision = finding.effect, finding.decision
-    if effect is None or decision is None or decision.kind is not Kind.UNDECIDED:
+    if effect is None or decision is None or decision.result is not Compared.NOT_DECIDED:
         return False
     blocks = effect.blocks
     if _none_failed(findings.get(FAILURES)) or blocks is None or effect.bound:

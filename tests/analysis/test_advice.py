@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.decision import Kind, decide, of_busy_machine
+from perflab.analysis.decision import decide, of_busy_machine
 from perflab.analysis.doubts.bound_causes import PAUSES, TIME_OUT, UNKNOWN, way_out_of_bound
+from perflab.analysis.results import Compared
 from perflab.recordings import Contrast
 from perflab.statistics.block_ends import Ends
 from perflab.statistics.comparison import effect_of, effect_within
@@ -25,7 +26,7 @@ def test_a_fresh_run_has_always_more_blocks_than_those_that_did_not_decide(block
         decide(effect_of(pd.Series(0.05 + 0.05 * random.standard_normal(blocks))))
         for _ in range(10)
     ]
-    undecided = [decision for decision in decisions if decision.kind is Kind.UNDECIDED]
+    undecided = [decision for decision in decisions if decision.result is Compared.NOT_DECIDED]
     assert undecided
     assert all(decision.blocks[1] > blocks for decision in undecided)
 
@@ -33,7 +34,7 @@ def test_a_fresh_run_has_always_more_blocks_than_those_that_did_not_decide(block
 def test_no_number_of_blocks_is_named_where_these_agree_and_each_may_be_off() -> None:
     logs = pd.Series(np.linspace(0.049, 0.051, 10))
     decision = decide(effect_within(Ends(logs - 0.2, logs + 0.2, logs)))
-    assert (decision.kind, decision.blocks[1]) == (Kind.UNDECIDED, -1)
+    assert (decision.result, decision.blocks[1]) == (Compared.NOT_DECIDED, -1)
     assert "what the client or pauses may have added" in decision.text
 
 

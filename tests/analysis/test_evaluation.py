@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from perflab import api
-from perflab.analysis.decision import Kind, decide
+from perflab.analysis.decision import decide
 from perflab.analysis.doubts.block_trend import block_trend
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import sentence
+from perflab.analysis.results import Compared
 from perflab.analysis.verdict import judge
 from perflab.recordings import ContrastPair, Run, RunWriter
 from perflab.reports.exporting import Destination, export_runs
@@ -138,8 +139,8 @@ def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_
     assert among.p_adjusted > 0.05 >= among.effect.p_value
     assert str(judge(among.effect, claims[0])) == "in the direction published"
     assert str(among.verdict) == "not decided"
-    assert decide(among.effect).kind is Kind.DIFFERENT
-    assert among.decision.kind is Kind.UNDECIDED
+    assert decide(among.effect).result is Compared.MORE
+    assert among.decision.result is Compared.NOT_DECIDED
     # Six blocks cannot reach the p-value that it needs.
     assert among.decision.blocks[0] >= 8
     text = sentence(among)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import can_be_decided, undecided_contrasts
+from perflab.analysis.results import Compared
 from perflab.recordings import Run, RunWriter
 from perflab.statistics.interim_analysis import LooksTaken, interval, planned
 from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, Planted, contrast_of, write_run
@@ -57,9 +57,10 @@ def test_a_block_that_was_broken_off_is_no_block_yet(tmp_path: Path) -> None:
 
 
 def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:
-    """One look at these blocks would call them equivalent; several planned looks must not."""
+    """One look at these blocks would call them the same; several planned looks must not."""
     logs = [-0.055, -0.01, -0.005, 0.0, 0.005, 0.01, 0.02, 0.055]
-    for place, rule, kind in (("usual", None, Kind.EQUIVALENT), ("looks", RULE, Kind.UNDECIDED)):
+    results = (("usual", None, Compared.SAME), ("looks", RULE, Compared.NOT_DECIDED))
+    for place, rule, result in results:
         run = run_after(tmp_path / place, len(logs), **against(1.0, **UNPUBLISHED))
         RunWriter.reopen(run.path).update(until_decided=rule)
         run = Run(run.path)
@@ -70,7 +71,7 @@ def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:
         run._trials = trials.assign(throughput_rps=100 * np.exp(logs_of_trials))
         (finding,) = evaluate(run)
         assert finding.decision is not None
-        assert finding.decision.kind is kind
+        assert finding.decision.result is result
 
 
 def test_a_claim_is_waited_for_until_direction_and_size_are_decided(tmp_path: Path) -> None:
@@ -83,12 +84,12 @@ def test_a_claim_is_waited_for_until_direction_and_size_are_decided(tmp_path: Pa
     assert undecided_contrasts(evaluate(noisy)) == (name,)
 
 
-def test_an_unpublished_ratio_is_waited_for_until_it_is_different_or_equivalent(
+def test_an_unpublished_ratio_is_waited_for_until_its_sides_differ_or_are_the_same(
     tmp_path: Path,
 ) -> None:
     for place, ratio, noise, is_open in (
         ("different", 1.5, 0.02, False),
-        ("equivalent", 1.0, 0.004, False),
+        ("same", 1.0, 0.004, False),
         ("neither", 1.03, 0.05, True),
     ):
         run = run_after(tmp_path / place, 10, noise=noise, **against(ratio, **UNPUBLISHED))

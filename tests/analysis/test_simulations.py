@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.decision import PEEKING, Kind, decide
-from perflab.analysis.results import AgainstStudy, Result
+from perflab.analysis.decision import PEEKING, decide
+from perflab.analysis.results import AgainstStudy, Compared, Result
 from perflab.paths import project_root
 from tests.statistics.paired import compare
 from tests.support.simulations import verdicts
@@ -37,12 +37,12 @@ def test_equivalence_is_claimed_wrongly_in_no_more_than_one_of_twenty() -> None:
     random = np.random.default_rng(5)
     # The true difference is exactly the margin: the worst case of the claim.
     wrong = sum(
-        decide(effect).kind is Kind.EQUIVALENT
+        decide(effect).result is Compared.SAME
         for effect in (compare(*run(random, 10, 1.03, 0.01)) for _ in range(600))
     )
     assert wrong / 600 <= 0.065
     right = sum(
-        decide(compare(*run(random, 10, 1.0, 0.01))).kind is Kind.EQUIVALENT for _ in range(100)
+        decide(compare(*run(random, 10, 1.0, 0.01))).result is Compared.SAME for _ in range(100)
     )
     assert right >= 95
 

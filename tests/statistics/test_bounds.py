@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.analysis.decision import Kind, decide
-from perflab.analysis.results import AgainstStudy
+from perflab.analysis.decision import decide
+from perflab.analysis.results import AgainstStudy, Compared
 from perflab.analysis.verdict import judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast
@@ -128,7 +128,7 @@ def test_a_bound_above_no_effect_shows_nothing() -> None:
     assert effect.limit > 1
     assert effect.p_value == 1.0
     assert judge(effect, claim()).result is AgainstStudy.NOT_DECIDED
-    assert decide(effect).kind is Kind.UNDECIDED
+    assert decide(effect).result is Compared.NOT_DECIDED
 
 
 def test_an_exact_effect_agrees_with_a_published_bound_that_it_keeps() -> None:

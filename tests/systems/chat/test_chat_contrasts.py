@@ -90,7 +90,7 @@ def test_sending_without_compression_is_compared_with_sending_with_it() -> None:
     [
         (SEND, "Connection.write (chat/hub.py)", True),
         (SEND, "_SelectorSocketTransport._write_ready (asyncio/selector_events.py)", True),
-        (SEND, "WebSocketProtocol.asgi_send (uvicorn/protocols/websockets/websockets_impl.py)", True),
+        (SEND, "WebSocketProtocol.asgi_send (protocols/websockets/websockets_impl.py)", True),
         (SEND, "Frame.write (websockets/legacy/framing.py)", True),
         (SEND, "PerMessageDeflate.encode (websockets/extensions/permessage_deflate.py)", True),
         (SEND, "WebSocket.send (starlette/websockets.py)", False),
