@@ -180,16 +180,16 @@ def show(table: pd.DataFrame) -> Shown:
     return shown_table(table)
 
 
-def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
+def claim_ledger(study: str = "", outcome: str = "", backend: str = "") -> Shown:
     """Show every published row with what became of it; ``.table`` is the data.
 
     ``study`` limits the rows, and ``backend`` (docker or process) the runs whose verdicts count.
-    ``answer`` limits the rows to a kind of answer (``contrast``, ``not comparable``...) or an
-    outcome (``judged``, ``not measured``...).
+    ``outcome`` limits the rows to those of which this became (``not measured``...), or to the
+    ``judged`` ones.
     """
     from perflab.reports.ledger import ledger, narrowed, shown_ledger
 
-    return shown_ledger(narrowed(ledger(study, backend), answer))
+    return shown_ledger(narrowed(ledger(study, backend), outcome))
 
 
 def claim_counts(study: str = "", backend: str = "") -> Shown:

@@ -16,12 +16,9 @@ MOST_WHOLE = 60
 
 def command(
     study: Annotated[str, typer.Option(help="only rows of this study")] = "",
-    answer: Annotated[
+    outcome: Annotated[
         str,
-        typer.Option(
-            help="only rows with this kind of answer (contrast, view, setting, not comparable...) "
-            "or this outcome (judged, not measured, a verdict...)"
-        ),
+        typer.Option(help="only rows of which this became: judged, not measured, as published..."),
     ] = "",
     backend: Annotated[str, typer.Option(help="docker or process; both unless given")] = "",
     check: Annotated[
@@ -32,13 +29,13 @@ def command(
         ),
     ] = False,
 ) -> None:
-    """Count what became of every published number and claim; list those of a study or an answer.
+    """Count what became of every published number and claim; list those of a study or an outcome.
 
     Verdicts come from finished runs, one for each experiment and backend: among runs with the same
     parameters, the one with most complete blocks. A published number has no verdict if its estimand
     or load was not the measured one.
 
-    Example: perflab claims --answer judged
+    Example: perflab claims --outcome judged
 
     Example: perflab claims --check
     """
@@ -56,16 +53,16 @@ def command(
         title = "What published numbers say by themselves"
         print_shown(replace(shown_checks(check_table(study)), heading=title))
         return
-    entries = narrowed(ledger(study, backend), answer)
-    if study or answer:
+    entries = narrowed(ledger(study, backend), outcome)
+    if study or outcome:
         brief = len(entries) > MOST_WHOLE
         shown = shown_ledger(entries, brief=brief)
         print_shown(replace(shown, heading="Published rows", notes=()))
         if brief:
-            print("\nReasons and runs: narrow it by --answer, such as --answer 'not measured'")
+            print("\nReasons and runs: narrow it by --outcome, such as --outcome 'not measured'")
         print()
     heading = f"What became of {counted(len(entries), 'published row')}"
     print_shown(replace(shown_counts(entries), heading=heading))
-    if not (study or answer):
+    if not (study or outcome):
         print("", *unmeasured(entries), sep="\n")
-        print("\nEach row with its result: perflab claims --study NAME, or --answer judged")
+        print("\nEach row with its result: perflab claims --study NAME, or --outcome judged")

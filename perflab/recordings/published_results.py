@@ -19,7 +19,7 @@ from perflab.recordings.typed_rows import rows_of
 from perflab.statistics.comparison import Scale, SizeBound
 
 NUMBER_COLUMNS = (
-    "study", "place", "scenario", "measure", "unit", "value", "qualifier", "kind", "answer",
+    "study", "place", "scenario", "measure", "unit", "value", "qualifier", "kind", "answered_by",
     "experiment", "parameters", "item", "reason", "note",
 )  # fmt: skip
 CLAIMS = "claims"

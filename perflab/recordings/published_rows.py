@@ -22,7 +22,7 @@ OF_EXPERIMENT = ("experiment", "item")
 
 
 class Answered(StrEnum):
-    """The kind of answer that a published row has."""
+    """What answers a published row."""
 
     CONTRAST = "contrast"
     RULE = "rule"
@@ -54,13 +54,13 @@ class AnsweredRow(Parameters):
     """What published numbers and claims have in common.
 
     ``item`` is the contrast, the claim of a rule, the view, parameter, check or row that answers,
-    as ``answer`` says; ``parameters`` are those that the experiment needs to have it.
+    as ``answered_by`` says; ``parameters`` are those that the experiment needs to have it.
     """
 
     study: str
     place: str
     kind: Kind = ""
-    answer: Answered = Answered.NONE
+    answered_by: Answered = Answered.NONE
     experiment: str = ""
     parameters: str = ""
     item: str = ""
@@ -69,11 +69,12 @@ class AnsweredRow(Parameters):
 
     @model_validator(mode="after")
     def _has_what_its_answer_needs(self) -> AnsweredRow:
-        needed = NEEDED[self.answer]
+        needed = NEEDED[self.answered_by]
         given = [name for name in (*OF_EXPERIMENT, "reason") if getattr(self, name)]
         if set(given) != set(needed) or (self.parameters and "experiment" not in needed):
             columns = " and ".join(needed) or "no other column"
-            raise ValueError(f"answer = '{self.answer}' needs {columns}, and nothing else")
+            how = f"answered_by = '{self.answered_by}'"
+            raise ValueError(f"{how} needs {columns}, and nothing else")
         try:
             parse_assignments(self.parameters.split())
         except ParameterError as error:
@@ -89,7 +90,7 @@ class AnsweredRow(Parameters):
     @property
     def question(self) -> tuple[str, ...]:
         """What is asked to answer the row; rows of one question have one answer."""
-        return self.answer, self.experiment, self.parameters, self.item
+        return self.answered_by, self.experiment, self.parameters, self.item
 
     def covers(self, name: str) -> bool:
         """Return whether the item means a contrast, or the claim of a rule, of this name."""

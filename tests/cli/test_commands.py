@@ -46,7 +46,7 @@ def test_errors_are_sentences_not_tracebacks(perflab: Tell, tmp_path: Path) -> N
         (["run"], "no experiment is named"),
         (["runs", "--experiment", "sync_vs_asinc"], "did you mean 'sync_vs_async'"),
         (["claims", "--study", "inferense"], "did you mean 'inference'"),
-        (["claims", "--answer", "contrasts"], "did you mean 'contrast'"),
+        (["claims", "--outcome", "as publisht"], "did you mean 'as published'"),
         (["claims", "--check", "--study", "chats"], "did you mean 'chat'"),
         (["stack", "up", "inferense"], "did you mean 'inference'"),
         (["stack", "logs", "nothing"], "no service"),

@@ -138,7 +138,7 @@ def test_a_run_and_the_ledger_begin_with_the_answer_and_end_with_where_the_rest_
     assert len(counted) <= 40
     assert "chat" in counted[1]
     assert any(line.startswith("Not measured, ") and ": perflab run" in line for line in counted)
-    assert counted[-1].endswith("perflab claims --study NAME, or --answer judged")
+    assert counted[-1].endswith("perflab claims --study NAME, or --outcome judged")
 
 
 def test_every_row_and_the_counts_fit_eighty_columns(perflab: Tell, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_shipped_run_says_the_same_as_the_whole_one(shipped: Run) -> None:
 def test_it_answers_rows_until_there_is_a_run_of_ones_own(tmp_path: Path) -> None:
     assert (judged().run_id, judged().shipped) == ("shipped", True)
     shown = shown_ledger(ledger("inference"))
-    assert shown.text["answer"].str.contains("reference run shipped").any()
+    assert shown.text["what became of it"].str.contains("reference run shipped").any()
     assert "1 run of the reference: measured on " in shown.notes[1]
     measured(tmp_path / "own", "mine", blocks=6)
     assert (judged().run_id, judged().shipped) == ("mine", False)

@@ -295,7 +295,7 @@ def _answered(
     whys: Mapping[str, str],
 ) -> Entry:
     """Return a row's entry; PerflabError where its answer names something that does not exist."""
-    match row.answer:
+    match row.answered_by:
         case Answered.CONTRAST:
             return _by_contrast(row, runs)
         case Answered.RULE:
@@ -312,7 +312,7 @@ def _answered(
             check = _named("check", (row.study, row.item), checks, row.item)
             return Entry(row, CHECKED, f"{check.statement}: {check.finding} ({check.numbers})")
         case Answered.NOT_COMPARABLE | Answered.NOT_TESTABLE:
-            return Entry(row, str(row.answer), _named("reason", row.reason, whys, row.reason))
+            return Entry(row, str(row.answered_by), _named("reason", row.reason, whys, row.reason))
         case Answered.NONE:
             raise RecordingError("it has no answer")
 

@@ -37,24 +37,21 @@ OTHER_OUTCOMES = (
     SHOWN, CHECKED, SAME, TAKEN_OVER, str(Answered.NOT_COMPARABLE), NO_ANSWER,
 )  # fmt: skip
 LEDGER_COLUMNS = (
-    "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
-    "command", "note",
+    "study", "row", "kind", "published", "answered by", "outcome", "measured [95%]", "n", "run",
+    "why", "command", "note",
 )  # fmt: skip
 
 
-def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
-    """Return the entries with this kind of answer, or with this outcome (empty: all).
+def narrowed(entries: Sequence[Entry], outcome: str) -> list[Entry]:
+    """Return the entries with this outcome, those with a verdict (``judged``), or all (empty).
 
-    ParameterError where there is no such answer.
+    ParameterError where there is no such outcome.
     """
-    outcomes = {*RESULTS, *OTHER_OUTCOMES, *(entry.outcome for entry in entries)}
-    known = [JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]
-    if answer and (problems := unknown("answer", [answer], known)):
-        raise ParameterError("answer", problems)
+    known = {*RESULTS, *OTHER_OUTCOMES, *(entry.outcome for entry in entries)}
+    if outcome and (problems := unknown("outcome", [outcome], [JUDGED, *sorted(known)])):
+        raise ParameterError("outcome", problems)
     return [
-        entry
-        for entry in entries
-        if answer in ("", str(entry.row.answer), entry.outcome, JUDGED if entry.judged else "")
+        entry for entry in entries if outcome in ("", entry.outcome, JUDGED if entry.judged else "")
     ]
 
 
@@ -63,7 +60,7 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
     records = [
         (
             entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
-            str(entry.row.answer), entry.outcome, "; ".join(entry.measured),
+            str(entry.row.answered_by), entry.outcome, "; ".join(entry.measured),
             "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why,
             entry.command, entry.row.note,
         )
@@ -111,7 +108,7 @@ def unmeasured(entries: Sequence[Entry]) -> list[str]:
         seconds = expected_s(plan, earlier_runs(plan.experiment))
         lines.append((rows, command + (f" ({about(seconds)})" if seconds else "")))
     if others := sum(rows for _, rows in commands[MOST_COMMANDS:]):
-        lines.append((others, f"perflab claims --answer '{UNMEASURED}'"))
+        lines.append((others, f"perflab claims --outcome '{UNMEASURED}'"))
     return [f"{UNMEASURED.capitalize()}, {counted(rows, 'row')}: {words}" for rows, words in lines]
 
 
@@ -120,10 +117,10 @@ def shown_ledger(entries: Sequence[Entry], *, brief: bool = False) -> Shown:
     rows = [
         (entry.row.key, entry.row.published, "; ".join([entry.outcome, *entry.measured]))
         if brief
-        else (_row_text(entry.row), entry.row.published, _answer_text(entry))
+        else (_row_text(entry.row), entry.row.published, _outcome_text(entry))
         for entry in entries
     ]
-    text = pd.DataFrame(rows, columns=["row", "published", "answer"])
+    text = pd.DataFrame(rows, columns=["row", "published", "what became of it"])
     return Shown(ledger_table(entries), text, notes=notes_on(entries), marks=MARKS)
 
 
@@ -137,7 +134,7 @@ def _row_text(row: Row) -> str:
     return "\n".join(filter(None, [f"{row.study}, {row.kind or 'no kind'}", row.key, row.note]))
 
 
-def _answer_text(entry: Entry) -> str:
+def _outcome_text(entry: Entry) -> str:
     if entry.has_no_run or entry.outcome == SAME:
         return f"{entry.outcome}:\n{entry.command or entry.why}"
     n = f"n = {', '.join(dict.fromkeys(entry.n))}; " if entry.judged else ""

@@ -13,7 +13,7 @@ from tests.systems.planned import plan_of
 
 Write = Callable[..., Run]
 Bring = Callable[..., object]
-HEAD = "study,place,scenario,measure,unit,value,kind,answer,experiment,item,reason"
+HEAD = "study,place,scenario,measure,unit,value,kind,answered_by,experiment,item,reason"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 def bring(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Bring:
     """Return a function that brings a foreign system with a row for each kind and answer.
 
-    Each is the last five cells of its row: ``kind,answer,experiment,item,reason``.
+    Each is the last five cells of its row: ``kind,answered_by,experiment,item,reason``.
     """
     folder = tmp_path_factory.mktemp("systems") / "foreign" / "published"
     folder.mkdir(parents=True)

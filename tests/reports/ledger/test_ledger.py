@@ -36,7 +36,7 @@ def faults(study: str = "") -> list[str]:
 
 def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
     assert faults() == []
-    for row in (row for row in rows() if row.answer == Answered.VIEW):
+    for row in (row for row in rows() if row.answered_by == Answered.VIEW):
         check_view(row.item, systems.experiment(row.experiment).system)
 
 
@@ -46,7 +46,7 @@ BEYOND = (", 5 ms,", ", minconn 1", "_values", "flush, ", "flush of ")
 
 
 def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:
-    answered = [row for row in rows() if row.answer == Answered.CONTRAST]
+    answered = [row for row in rows() if row.answered_by == Answered.CONTRAST]
     for chosen in (item for item in systems.experiments() if item.system in studies()):
         for contrast in chosen.plan(chosen.check({})).contrasts:
             from_study = " study" in contrast.source and contrast.published_direction
@@ -67,7 +67,7 @@ def test_the_sweep_of_the_published_studies_measures_every_row_that_a_contrast_a
     left_out = [
         row.key
         for row in rows()
-        if row.answer == Answered.CONTRAST
+        if row.answered_by == Answered.CONTRAST
         and not any(
             name == row.experiment and row.covers(contrast.name) and not mismatch(row, contrast)
             for name, contrast in measured
@@ -211,7 +211,7 @@ def test_a_claimed_share_of_another_load_gives_a_number_no_verdict(write: Write)
 
 def row(kind: str, measure: str, item: str = "a") -> Number:
     cells = {"study": "chat", "place": "published results", "scenario": "JSON", "unit": "ms",
-             "value": 203.0, "answer": "contrast", "experiment": "ladder"}  # fmt: skip
+             "value": 203.0, "answered_by": "contrast", "experiment": "ladder"}  # fmt: skip
     return Number.model_validate({**cells, "kind": kind, "measure": measure, "item": item})
 
 
@@ -250,13 +250,13 @@ def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
 
 # Answers without the cells that they need, with others, or of no kind.
 UNFIT = {
-    "contrast,,a,": "answer = 'contrast' needs experiment and item, and nothing else",
+    "contrast,,a,": "answered_by = 'contrast' needs experiment and item, and nothing else",
     "contrast,ladder,,": "needs experiment and item",
-    "check,ladder,a,": "answer = 'check' needs item, and nothing else",
-    "not comparable,,,": "answer = 'not comparable' needs reason",
+    "check,ladder,a,": "answered_by = 'check' needs item, and nothing else",
+    "not comparable,,,": "answered_by = 'not comparable' needs reason",
     "view,ladder,a,absolute": "needs experiment and item, and nothing else",
-    ",,a,": "answer = '' needs no other column",
-    "not comparible,,,absolute": "answer = 'not comparible': must be 'contrast', 'rule', 'view'",
+    ",,a,": "answered_by = '' needs no other column",
+    "not comparible,,,absolute": "answered_by = 'not comparible': must be 'contrast', 'rule'",
 }
 
 
@@ -275,7 +275,7 @@ def test_percentiles_of_pings_are_answered_by_the_published_preset() -> None:
     percentiles = [item for item in numbers if item.row.key.rpartition(" / ")[2].startswith("p9")]
     pings = [item for item in percentiles if item.row.place == "published results"]
     assert len(pings) == 57
-    assert {ping.row.answer for ping in pings} == {Answered.CONTRAST}
+    assert {ping.row.answered_by for ping in pings} == {Answered.CONTRAST}
     typed = {ping.command for ping in pings if ping.outcome == "not measured"}
     at_published_load = (
         r"perflab run chat_ladder -p preset=published -p rungs=[a-z_0-9,]+ -p blocks=4"
@@ -299,10 +299,9 @@ def test_every_row_is_counted_once_in_the_column_of_its_study() -> None:
     assert "no answer" not in list(table["what became of it"])
 
 
-def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
+def test_rows_are_narrowed_by_outcome(write: Write) -> None:
     write("measured")
     entries = ledger("inference")
-    assert {e.row.answer for e in narrowed(entries, "setting")} == {Answered.SETTING}
     assert EFFECT in [item.row.key for item in narrowed(entries, "judged")]
     assert [item.row.key for item in narrowed(entries, "as published")] == [EFFECT]
     with pytest.raises(ParameterError, match="did you mean 'not comparable'"):
