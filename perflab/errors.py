@@ -178,8 +178,8 @@ class HostsDiffer(ClusterError):
     """Hosts differ in something that must be equal on all of them."""
 
 
-class StoreError(PerflabError):
-    """Runs cannot be copied to or from a store; they are still where they were."""
+class FolderError(PerflabError):
+    """Runs cannot be copied to or from the folder of results; they are still where they were."""
 
 
 class ImportRefused(PerflabError):

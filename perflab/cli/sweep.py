@@ -36,7 +36,7 @@ def command(
         str,
         typer.Option(metavar="ADDRESS", help="execute cells on the workers of this Dask scheduler"),
     ] = "",
-    store: Annotated[
+    results: Annotated[
         str,
         typer.Option(
             metavar="FOLDER",
@@ -59,8 +59,8 @@ def command(
     from perflab.sweeps.cells import open_sweep
     from perflab.sweeps.execution import SweepOptions, carry_out_sweep
 
-    if bool(scheduler) != bool(store):
-        problem = "--scheduler and --store need each other: results of cells go to the store"
+    if bool(scheduler) != bool(results):
+        problem = "--scheduler and --results need each other: results of cells go to that folder"
         raise ParameterError("perflab sweep", [problem])
     if minutes is not None and scheduler:
         problem = "--minutes works on one host only: --scheduler hands out all cells at once"
@@ -75,7 +75,7 @@ def command(
     if scheduler:
         from perflab.sweeps.hosts.dispatch import carry_out_on
 
-        outcome = carry_out_on(sweep, options, scheduler, store)
+        outcome = carry_out_on(sweep, options, scheduler, results)
     else:
         outcome = carry_out_sweep(sweep, options)
     counts = ", ".join(f"{count} {state}" for state, count in outcome.states.items())

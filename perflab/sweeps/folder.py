@@ -311,7 +311,7 @@ def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
 
 def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
     """Return what the page says of a cell, as HTML."""
-    # A run of another host can be read only after it was copied to the store.
+    # A run of another host can be read only after it was copied to the folder of results.
     is_here = state.run_id and not state.attempts[-1].begun.host
     places = {"run": str(runs_dir() / state.run_id) if is_here else ""}
     trials = verdicts = ""

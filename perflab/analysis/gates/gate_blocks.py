@@ -1,7 +1,8 @@
-"""How many blocks a gate needs: with fewer, no bound of it can be crossed, whatever is measured.
+"""How many blocks a gate needs: with fewer, no threshold can be crossed, whatever is measured.
 
 The signed-rank test of n blocks has no one-sided p-value below 1 / 2^n, and Holm's method asks for
-0.05 / m of the first of m bounds. From 3 to 5 blocks the t test is used, which has no smallest p.
+0.05 / m of the first of m thresholds. From 3 to 5 blocks the t test is used, which has no smallest
+p.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from perflab.statistics.mean_intervals import SMALLEST_N, SMALLEST_SIGNED_RANK
 SPARE_BLOCKS = 1
 
 
-def fewest_blocks(bounds: int) -> int:
-    """Return the fewest blocks with which the signed-rank test can cross one of so many bounds."""
-    return blocks_for_one(bounds, sides=1)
+def fewest_blocks(thresholds: int) -> int:
+    """Return the fewest blocks whose signed-rank test can cross one of so many thresholds."""
+    return blocks_for_one(thresholds, sides=1)
 
 
-def can_fail(blocks: int, bounds: int, looks: LooksTaken | None = None) -> bool:
-    """Return whether so many blocks could cross one of so many bounds."""
+def can_fail(blocks: int, thresholds: int, looks: LooksTaken | None = None) -> bool:
+    """Return whether so many blocks could cross one of so many thresholds."""
     if blocks < SMALLEST_N:
         return False
     if looks is None and blocks < SMALLEST_SIGNED_RANK:
         return True
     least = smallest_p(blocks) if looks is None else smallest_p_of_looks(looks) / 2
-    return bounds * least <= USUAL_P * (1 + ROUNDING)
+    return thresholds * least <= USUAL_P * (1 + ROUNDING)
 
 
-def could_have_failed(effect: Effect, bounds: int) -> bool:
-    """Return whether the blocks of an effect could cross one of so many bounds."""
-    return can_fail(effect.n, bounds, effect.looks)
+def could_have_failed(effect: Effect, thresholds: int) -> bool:
+    """Return whether the blocks of an effect could cross one of so many thresholds."""
+    return can_fail(effect.n, thresholds, effect.looks)
 
 
-def can_fail_at_last(rule: UntilDecided, bounds: int) -> bool:
-    """Return whether the last look of a run until all is decided could cross one of the bounds."""
+def can_fail_at_last(rule: UntilDecided, thresholds: int) -> bool:
+    """Return whether the last look of a run until all is decided could cross a threshold."""
     looks = LooksTaken(rule, tuple(look.blocks for look in rule.plan))
-    return can_fail(rule.most_blocks, bounds, looks)
+    return can_fail(rule.most_blocks, thresholds, looks)

@@ -1,14 +1,15 @@
-"""Bounds that a change may not cross: failed, passed, or not decided.
+"""Thresholds that a change may not cross: failed, passed, or not decided.
 
-A bound is failed if the whole 95% interval of the effect lies beyond it, and passed if no part of
-the interval does; otherwise it is not decided. A gate that looked at the
-estimate alone would fail half of the changes whose true effect is exactly the bound. Where one side
-has more refused trials, a bound is passed only if it is with their values, too.
+A threshold is failed if the whole 95% interval of the effect lies beyond its limit, and passed if
+no part of the interval does; otherwise it is not decided. A gate that looked at the estimate alone
+would fail half of the changes whose true effect is exactly the limit. Where one side has more
+refused trials, a threshold is passed only if it is with their values, too.
 
-Each bound alone is crossed by chance in up to 2.5% of comparisons. Over all bounds of a gate, for
-all pairs of variants, Holm's method keeps the chance that any is crossed below 5%. A gate asks for
-one side alone, so its p-values are one-sided. Too few blocks could cross no bound, whatever they
-show (:mod:`perflab.analysis.gates.gate_blocks`): what they do not decide is not judged.
+Each threshold alone is crossed by chance in up to 2.5% of comparisons. Over all thresholds of a
+gate, for all pairs of variants, Holm's method keeps the chance that any is crossed below 5%. A gate
+asks for one side alone, so its p-values are one-sided. Too few blocks could cross no threshold,
+whatever they show (:mod:`perflab.analysis.gates.gate_blocks`): what they do not decide is not
+judged.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from perflab.statistics.comparison import USUAL_P, Effect
 from perflab.statistics.families import holm
 from perflab.statistics.mean_intervals import SMALLEST_N
 
-# The name of a bound, and its response.
+# The name of a threshold, and its response.
 NAMES = {
     "throughput": "throughput_rps",
     "mean": "mean_ms",
@@ -44,15 +45,15 @@ WRITTEN = re.compile(r"\s*(?:(.+):)?([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*"
 
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on a ratio to the baseline, or on a difference: ``p99>1.05``, ``create:p99>1.1``."""
+    """A limit of a ratio to the baseline, or of a difference: ``p99>1.05``, ``create:p99>1.1``."""
 
     text: str
     response: str
     above: bool
-    bound: float
+    limit: float
 
     def judged(self, finding: Finding) -> Gate:
-        """Return whether the whole interval of an effect lies beyond the bound."""
+        """Return whether the whole interval of an effect lies beyond the limit."""
         if finding.effect is None:
             return Gate.NOT_JUDGED
         result = self.of_effect(finding.effect)
@@ -68,26 +69,26 @@ class Threshold:
         # The better end of the interval, and the worse one.
         better, worse = (effect.low, effect.high) if self.above else (effect.high, effect.low)
         sign = 1 if self.above else -1
-        if sign * better > sign * self.bound:
+        if sign * better > sign * self.limit:
             return Gate.FAILED
-        return Gate.NOT_DECIDED if sign * worse > sign * self.bound else Gate.PASSED
+        return Gate.NOT_DECIDED if sign * worse > sign * self.limit else Gate.PASSED
 
     def p_value(self, finding: Finding) -> float:
-        """Return the one-sided p-value of an effect that is at most the bound, or at least.
+        """Return the one-sided p-value of an effect that is at most the limit, or at least.
 
-        1 where the interval does not lie beyond the bound: such a bound is not crossed.
+        1 where the interval does not lie beyond the limit: such a threshold is not crossed.
         """
         if self.judged(finding) is not Gate.FAILED:
             return 1.0
         assert finding.effect is not None
         assert finding.effect.blocks is not None
-        bound = self.bound if split_request(self.response)[0] == FAILURES else math.log(self.bound)
-        return finding.effect.blocks.p_value(bound) / 2
+        limit = self.limit if split_request(self.response)[0] == FAILURES else math.log(self.limit)
+        return finding.effect.blocks.p_value(limit) / 2
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The result of one bound in one comparison."""
+    """The result of one threshold in one comparison."""
 
     threshold: Threshold
     contrast: Contrast
@@ -95,12 +96,12 @@ class Judged:
 
 
 def thresholds_of(texts: Iterable[str], subject: str = "--fail-on") -> list[Threshold]:
-    """Return the bounds that texts such as ``p99>1.05`` describe.
+    """Return the thresholds that texts such as ``p99>1.05`` describe.
 
     Raises
     ------
     ParameterError
-        Texts describe no bound that makes sense; the error names all of them.
+        Texts describe no threshold that makes sense; the error names all of them.
     """
     thresholds, problems = [], []
     for text in texts:
@@ -117,7 +118,7 @@ def _threshold(text: str) -> Threshold:
     match = WRITTEN.fullmatch(text)
     if match is None or match[2] not in NAMES:
         raise ValueError(f"is not like p99>1.05 or create:p99>1.05; names: {', '.join(NAMES)}")
-    request, name, sign, bound = match[1], match[2], match[3], float(match[4])
+    request, name, sign, limit = match[1], match[2], match[3], float(match[4])
     if request and NAMES[name] not in BY_REQUEST:
         known = ", ".join(each for each, of in NAMES.items() if of in BY_REQUEST)
         raise ValueError(f"is not known of one request alone; of one there are {known}")
@@ -125,16 +126,16 @@ def _threshold(text: str) -> Threshold:
     if sign != worse:
         raise ValueError(f"would fail an improvement; write '{name}{worse}{match[4]}'")
     if NAMES[name] == FAILURES:
-        if bound >= 1:
+        if limit >= 1:
             raise ValueError("is a share of all requests: 0.01 is one more failure in a hundred")
-    elif (bound < 1) == (worse == ">") and bound != 1:
+    elif (limit < 1) == (worse == ">") and limit != 1:
         raise ValueError("would fail a run without a change: p99>1.05 fails 5% slower, 1 is equal")
     response = of_request(NAMES[name], request) if request else NAMES[name]
-    return Threshold(text.strip(), response, worse == ">", bound)
+    return Threshold(text.strip(), response, worse == ">", limit)
 
 
 def judged(thresholds: Sequence[Threshold], findings: Iterable[Finding]) -> list[Judged]:
-    """Return the result of every bound in every comparison of its response."""
+    """Return the result of every threshold in every comparison of its response."""
     pairs = [
         (threshold, finding)
         for finding in findings
@@ -148,11 +149,11 @@ def judged(thresholds: Sequence[Threshold], findings: Iterable[Finding]) -> list
     ]
 
 
-def _result(threshold: Threshold, finding: Finding, adjusted: float, bounds: int) -> Gate:
-    """Return the result of one of ``bounds``, whose p-value is adjusted over all of them."""
+def _result(threshold: Threshold, finding: Finding, adjusted: float, among: int) -> Gate:
+    """Return the result of one ``among`` so many, whose p-value is adjusted over all of them."""
     result = threshold.judged(finding)
     if result is Gate.FAILED and adjusted > USUAL_P:
         result = Gate.NOT_DECIDED
     if result is Gate.NOT_DECIDED and finding.effect is not None:
-        return result if could_have_failed(finding.effect, bounds) else Gate.NOT_JUDGED
+        return result if could_have_failed(finding.effect, among) else Gate.NOT_JUDGED
     return result

@@ -17,7 +17,7 @@ from perflab.sweeps.execution import ActiveSweep, SweepOptions, active_sweep
 from perflab.sweeps.folder import INTERRUPTED, AttemptBegun, AttemptEnded, RunMade
 from perflab.sweeps.hosts.hosts import (
     BENCH,
-    Store,
+    SharedFolder,
     check_installed,
     host_facts,
     unfit,
@@ -249,10 +249,10 @@ def answering(client: Any) -> tuple[list[str], list[str]]:
 
 
 def compared(
-    client: Any, cells: Sequence[Cell], store: str, addresses: Sequence[str]
+    client: Any, cells: Sequence[Cell], results: str, addresses: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Return hosts by their workers' addresses, and their machine; HostsDiffer if not alike."""
-    facts_by_address = client.run(worker_facts, cells, store, workers=list(addresses))
+    facts_by_address = client.run(worker_facts, cells, results, workers=list(addresses))
     facts = list(facts_by_address.values())
     if problems := unfit(host_facts(cells), facts):
         listed = "\n".join(f"  - {problem}" for problem in problems)
@@ -261,27 +261,27 @@ def compared(
     return hosts, facts[0]["machine"]
 
 
-def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) -> ActiveSweep:
+def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, results: str) -> ActiveSweep:
     """Carry a sweep out on the workers of a Dask scheduler, or continue it; return it at its end.
 
-    Every host copies the output of its cells to ``store``. RunInterrupted where the user ended the
-    sweep; its running cells then ended in order on their hosts.
+    Every host copies the output of its cells to ``results``. RunInterrupted where the user ended
+    the sweep; its running cells then ended in order on their hosts.
     """
-    place = Store(store)
+    place = SharedFolder(results)
     place.check_writable()
-    store = str(place.folder)
+    results = str(place.folder)
     with connected(scheduler) as client:
         addresses, remarks = answering(client)
         if not addresses:
             start = "start one on each host with 'perflab worker ADDRESS'"
             raise ClusterError("; ".join(remarks) or f"the scheduler has no worker; {start}")
-        hosts, machine = compared(client, sweep.cells, store, addresses)
+        hosts, machine = compared(client, sweep.cells, results, addresses)
         with active_sweep(sweep, how, machine) as active:
             dispatch = Dispatch(client, hosts, f"perflab-{active.folder.name}")
             for remark in remarks:
                 active.show(Note(text=remark))
             active.show(Note(text=f"{len(hosts)} hosts: {', '.join(sorted(hosts.values()))}"))
-            return _HostsConductor(active, dispatch, store).run()
+            return _HostsConductor(active, dispatch, results).run()
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class _HostsConductor:
 
     active: ActiveSweep
     dispatch: Dispatch
-    store: str
+    results: str
 
     def run(self) -> ActiveSweep:
         """Return the sweep once no order is under way."""
@@ -318,7 +318,7 @@ class _HostsConductor:
             cell=cell,
             attempt=len(state.attempts) + 1,
             resumes=resumes,
-            store=self.store,
+            results=self.results,
             wait_s=self.active.how.cell_wait_s,
             topic=self.dispatch.topic,
         )

@@ -1,4 +1,4 @@
-"""Hosts of a sweep: whether they are alike in what must be equal, and the store of their output.
+"""Hosts of a sweep: whether they are alike in what must be equal, and the folder of their results.
 
 Runs and other output of cells are copied to a folder. Each copy has a list of its files with their
 SHA-256, and gets its name by a rename once all of it is on the disk. A copy is never overwritten.
@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import ClusterError, PerflabError, StoreError
+from perflab.errors import ClusterError, FolderError, PerflabError
 from perflab.host import facts
 from perflab.host.facts import sources
 from perflab.host.files import whole_folder, write_file
@@ -32,7 +32,7 @@ from perflab.sweeps.folder import digests_of_notebooks
 from perflab.systems import experiment
 
 LIST = "copy.json"
-# The folder of runs in a store.
+# The folder of runs in the one of results.
 RUNS = "runs"
 BENCH = "bench"
 GIB = 1 << 30
@@ -40,31 +40,31 @@ GIB = 1 << 30
 AS_HERE, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "machine")
 
 
-class Store:
+class SharedFolder:
     """A folder that all hosts see."""
 
     def __init__(self, folder: str) -> None:
         if "://" in folder:
             scheme = folder.partition("://")[0]
-            raise StoreError(
-                f"{scheme}://... is an address; the store is a folder that all hosts see: mount "
+            raise FolderError(
+                f"{scheme}://... is an address; results go to a folder that all hosts see: mount "
                 "the place, and give its folder"
             )
         self.folder = Path(folder).absolute()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn an error of the file system or in a list into a StoreError that says what to do."""
+        """Turn an error of the file system or in a list into a FolderError that says what to do."""
         try:
             yield
         except (OSError, ValueError, AttributeError) as error:
-            raise StoreError(
+            raise FolderError(
                 f"{self.folder}: cannot be used ({error}); what was to be copied is where it was. "
                 "Check the folder, and who may read and write there"
             ) from error
 
     def check_writable(self) -> None:
-        """Write a file and remove it; StoreError where that is not possible."""
+        """Write a file and remove it; FolderError where that is not possible."""
         probe = self.folder / f".tmp-{secrets.token_hex(4)}"
         with self._explained():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ class Store:
     def put(self, folder: Path, place: str) -> str:
         """Copy a folder to a place, unless the same copy is there, and return its path.
 
-        StoreError where it cannot be written, or another copy is there.
+        FolderError where it cannot be written, or another copy is there.
         """
         files = _files_of(folder)
         digests = {name: sha256_of(path) for name, path in files.items()}
@@ -82,7 +82,7 @@ class Store:
         with self._explained():
             stored = self._listed(place)
             if stored not in (None, digests):
-                raise StoreError(f"{self.folder}: has something else as {place} already")
+                raise FolderError(f"{self.folder}: has something else as {place} already")
             if stored is None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with whole_folder(target) as temporary:
@@ -166,21 +166,21 @@ def _parameters(cells: Sequence[Cell]) -> str:
     return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
 
-def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[str, Any]:
-    """Return the facts of a worker's host, its start options, and why it cannot use the store.
+def worker_facts(cells: Sequence[Cell], results: str, dask_worker: Any) -> dict[str, Any]:
+    """Return the facts of a worker's host, its start options, and why it cannot write results.
 
     This runs on the worker, because keys and mounts are those of each host.
     """
     import dask
 
     try:
-        Store(store).check_writable()
+        SharedFolder(results).check_writable()
         fault = ""
-    except StoreError as error:
+    except FolderError as error:
         fault = str(error)
     return {
         **host_facts(cells),
-        "store": fault,
+        "results": fault,
         "worker": {
             "threads": dask_worker.state.nthreads,
             BENCH: dask_worker.state.total_resources.get(BENCH, 0),
@@ -191,7 +191,7 @@ def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[st
 
 def unfit(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return in sentences why workers, by their facts, cannot share this host's sweep."""
-    faults = [f"{worker['host']}: {worker['store']}" for worker in workers if worker["store"]]
+    faults = [f"{worker['host']}: {worker['results']}" for worker in workers if worker["results"]]
     return [*_started_wrongly(workers), *_same_twice(workers), *_differing(here, workers), *faults]
 
 

@@ -20,7 +20,7 @@ from perflab.sweeps.attempt import carry_out, resume_parameters
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.execution import ASK_TO_END, interrupt_kernels
 from perflab.sweeps.folder import AttemptEnded
-from perflab.sweeps.hosts.hosts import BENCH, RUNS, Store, check_installed, host_name
+from perflab.sweeps.hosts.hosts import BENCH, RUNS, SharedFolder, check_installed, host_name
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Event, Narrator, RunBegun
 
@@ -56,7 +56,7 @@ class CellOrder:
     cell: Cell
     attempt: int
     resumes: str
-    store: str
+    results: str
     wait_s: float
     topic: str
 
@@ -126,7 +126,7 @@ def _ended_with_its_task(worker: Any, key: str) -> Iterator[None]:
 
 
 def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> AttemptEnded:
-    """Copy the output of an attempt into the store; the paths of the result lead to the copy.
+    """Copy the output of an attempt to the results; the paths of what is returned lead there.
 
     The notebook with its figures or log is copied first, so that a copied run is never without it.
     """
@@ -134,10 +134,10 @@ def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> Attemp
         return ended
     folder = figures_dir() / ended.run_id if ended.is_measured else failed_folder
     try:
-        store = Store(order.store)
-        copy = store.put(folder, f"cells/{order.sweep}/{order.cell.id}-{order.attempt}")
+        results = SharedFolder(order.results)
+        copy = results.put(folder, f"cells/{order.sweep}/{order.cell.id}-{order.attempt}")
         run_place = f"{RUNS}/{ended.run_id}"
-        run = store.put(runs_dir() / ended.run_id, run_place) if ended.is_measured else ""
+        run = results.put(runs_dir() / ended.run_id, run_place) if ended.is_measured else ""
     except PerflabError as error:
         kept = ended.model_dump(include={"cell", "attempt", "seconds", "run_id"})
         kind = type(error).__name__

@@ -44,7 +44,7 @@ class Cluster:
     def __init__(self, folder: Path, lengths: list[int]) -> None:
         self.folder = folder
         self.swept = Swept(folder, lengths)
-        self.store = folder / "store"
+        self.results = folder / "results"
         self._children: list[subprocess.Popen[str]] = []
         self._log = (folder / "log").open("w")
         file = folder / "scheduler.json"
@@ -64,7 +64,7 @@ class Cluster:
 
     @property
     def options(self) -> tuple[str, ...]:
-        return ("--scheduler", self.address, "--store", str(self.store))
+        return ("--scheduler", self.address, "--results", str(self.results))
 
     def end(self) -> None:
         for child in reversed(self._children):

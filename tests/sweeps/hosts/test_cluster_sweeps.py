@@ -40,12 +40,12 @@ def test_two_hosts_share_the_cells_and_never_measure_two_at_a_time(tmp_path: Pat
             measured = sorted(spans(run) for run in host.runs())
             assert measured
             assert all(before[1] < after[0] for before, after in pairwise(measured))
-        # The store has everything: runs, executed notebooks, and the output of a failed cell.
-        published = list_runs(dask.store / "runs")
+        # Everything is there: runs, executed notebooks, and the output of a failed cell.
+        published = list_runs(dask.results / "runs")
         assert {run.record.run_id for run in published} >= set(done["run_id"])
         assert all(run.record.state == "finished" for run in published)
         for path in (*index["notebook"], index["log"][3]):
-            assert Path(path).is_relative_to(dask.store)
+            assert Path(path).is_relative_to(dask.results)
             assert Path(path).is_file()
         assert "planted" in Path(index["log"][3]).read_text()
         assert "on one" in (dask.swept.folder / "index.html").read_text()
@@ -75,7 +75,7 @@ def test_a_lost_workers_cell_is_taken_up_elsewhere_and_its_half_run_is_kept(
         assert alive == []
         (unfinished,) = lost.runs()
         assert (unfinished.record.run_id, unfinished.record.state) == (half.run_id, "interrupted")
-        (finished,) = list_runs(dask.store / "runs")
+        (finished,) = list_runs(dask.results / "runs")
         assert finished.record.run_id == whole.run_id != half.run_id
         # The page names the unfinished run and its host.
         page = (dask.swept.folder / "index.html").read_text()
@@ -139,7 +139,7 @@ def test_only_hosts_that_compare_measure_and_end_their_cells_with_a_sweep_that_g
         assert psutil.Process(host.worker.pid).children() == []
         (half,) = host.runs()
         assert half.record.state == "interrupted"
-        assert not (dask.store / "runs").exists()
+        assert not (dask.results / "runs").exists()
         assert list(dask.swept.cells()["state"]) == ["interrupted"]
 
         dask.swept.done(*dask.options, "--resume", code=0)

@@ -1,4 +1,4 @@
-"""A store holds whole copies only."""
+"""The folder of results holds whole copies only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perflab.errors import StoreError
-from perflab.sweeps.hosts.hosts import LIST, Store
+from perflab.errors import FolderError
+from perflab.sweeps.hosts.hosts import LIST, SharedFolder
 from tests.cli.conftest import Tell
 from tests.support.synthetic import write_run
 
@@ -23,30 +23,30 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(str(tmp_path / "store"))
+def results(tmp_path: Path) -> SharedFolder:
+    return SharedFolder(str(tmp_path / "results"))
 
 
-def test_a_copy_is_whole_and_is_never_overwritten(store: Store, folder: Path) -> None:
+def test_a_copy_is_whole_and_is_never_overwritten(results: SharedFolder, folder: Path) -> None:
     for name in (".tmp-some", "other"):
-        half = store.folder / "runs" / name
+        half = results.folder / "runs" / name
         half.mkdir(parents=True)
         (half / "run.json").write_text("half")
-    copy = Path(store.put(folder, "runs/some"))
-    assert copy == store.folder / "runs" / "some"
+    copy = Path(results.put(folder, "runs/some"))
+    assert copy == results.folder / "runs" / "some"
     assert (copy / "trials" / "one.parquet").read_bytes() == b"1" * 100_000
     assert {path.name for path in copy.iterdir()} == {"run.json", "trials", LIST}
     # The same folder may be copied again, but no other to its place.
-    store.put(folder, "runs/some")
+    results.put(folder, "runs/some")
     (folder / "run.json").write_text("other")
-    with pytest.raises(StoreError, match="has something else as runs/some"):
-        store.put(folder, "runs/some")
+    with pytest.raises(FolderError, match="has something else as runs/some"):
+        results.put(folder, "runs/some")
     assert (copy / "run.json").read_text() == "{}"
 
 
 def test_a_store_that_cannot_be_written_is_told() -> None:
-    with pytest.raises(StoreError, match="Check the folder"):
-        Store("/proc/nosuch").check_writable()
+    with pytest.raises(FolderError, match="Check the folder"):
+        SharedFolder("/proc/nosuch").check_writable()
 
 
 @pytest.mark.parametrize(
@@ -54,16 +54,16 @@ def test_a_store_that_cannot_be_written_is_told() -> None:
     ["s3://AKEY:hid/hidden@bucket/place", "s3://bucket/place?key=hidden", "sftp://me:hidden@host/"],
 )
 def test_an_address_is_refused_and_not_repeated(address: str) -> None:
-    with pytest.raises(StoreError, match="mount the place") as refused:
-        Store(address)
+    with pytest.raises(FolderError, match="mount the place") as refused:
+        SharedFolder(address)
     assert "hidden" not in str(refused.value)
     assert "AKEY" not in str(refused.value)
 
 
 def test_the_runs_of_a_store_are_listed_where_they_lie(perflab: Tell, tmp_path: Path) -> None:
-    measured, store = tmp_path / "measured", tmp_path / "store"
+    measured, results = tmp_path / "measured", tmp_path / "results"
     for name in ("20260101-first", "20260102-other"):
         write_run(measured, blocks=1, requests=40, run_id=name)
-        Store(str(store)).put(measured / name, f"runs/{name}")
-    listed = json.loads(perflab(store / "runs", "runs", "--json")[0])
+        SharedFolder(str(results)).put(measured / name, f"runs/{name}")
+    listed = json.loads(perflab(results / "runs", "runs", "--json")[0])
     assert [run["run"] for run in listed] == ["20260101-first", "20260102-other"]

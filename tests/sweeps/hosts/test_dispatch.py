@@ -71,7 +71,7 @@ def cell(tmp_path: Path) -> Cell:
 
 
 def order(cell: Cell, attempt: int = 1) -> CellOrder:
-    return CellOrder("sweep", cell, attempt, resumes="", store="", wait_s=0, topic="topic")
+    return CellOrder("sweep", cell, attempt, resumes="", results="", wait_s=0, topic="topic")
 
 
 def test_an_end_that_is_told_is_believed_and_dask_forgets_the_order(cell: Cell) -> None:
@@ -131,7 +131,7 @@ def host(name: str, **other: Any) -> dict[str, Any]:
         "packages": {"numpy": "2.1"},
         "machine": {"cpu": "some", "cores": 4},
         "worker": {"threads": 1, "bench": 1, "profiler": False},
-        "store": "",
+        "results": "",
         **other,
     }
 
