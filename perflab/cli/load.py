@@ -131,10 +131,10 @@ def _load(
         search_capacity(workload, options, workers, wait, as_json)
         return
     show = Live()
-    with once.interruptible() as look:
+    with once.interruptible() as check_stop:
         sent = once.carry_out(
             workload, options.url, allowed=options.allow_targets, workers=workers, wait_s=wait,
-            out=Path(out) if out else None, on_progress=show, look=look,
+            out=Path(out) if out else None, on_progress=show, check_stop=check_stop,
         )  # fmt: skip
     show.end()
     for text in sent.failures:

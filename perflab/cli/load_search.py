@@ -63,13 +63,13 @@ def search_capacity(
 
     with (
         place(None, workload) as here,
-        once.interruptible() as look,
-        once.ready(workers, wait, look) as generator,
+        once.interruptible() as check_stop,
+        once.ready(workers, wait, check_stop) as generator,
     ):
 
         def send(load: Workload) -> LoadResult:
             result = generator.run(
-                load, options.url, check=look, allowed=options.allow_targets, folder=here.raw
+                load, options.url, check=check_stop, allowed=options.allow_targets, folder=here.raw
             )
             if result.stopped:
                 result.discard()
@@ -77,7 +77,7 @@ def search_capacity(
             return result
 
         targets = options.allow_targets
-        checked = once.checked_answers(generator, workload, options.url, targets, look)
+        checked = once.checked_answers(generator, workload, options.url, targets, check_stop)
 
         def probe(level: float) -> capacity.Probe:
             result = capacity.probed(

@@ -22,7 +22,7 @@ from perflab.host.own_folders import check_own, user_name
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path
 
-LOOK_EVERY_S = 0.2
+POLL_EVERY_S = 0.2
 # Every process that measures has one of these modules in its command line.
 MEASURES = ("perflab.trials.conductor", "perflab.load.workers.worker")
 
@@ -111,7 +111,7 @@ def _acquire(
             tell(f"waiting, at most {wait_s:g} s, until this host is free: it measures {who}")
         told = True
         go_on()
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_EVERY_S)
 
 
 def _write(descriptor: int, note: dict[str, str]) -> None:

@@ -23,7 +23,7 @@ from perflab.errors import ProfilerFailed
 from perflab.instruments.py_spy import Function
 from perflab.stacks.backend import HOST
 
-OPEN_WITHIN_S, ANSWER_WITHIN_S, LOOK_EVERY_S = 5.0, 20.0, 0.05
+OPEN_WITHIN_S, ANSWER_WITHIN_S, POLL_EVERY_S = 5.0, 20.0, 0.05
 INTERVAL_US = 1000
 MOST_BYTES = 1 << 28
 CLOSE = "(process.getBuiltinModule || process.mainModule.require)('inspector').close()"
@@ -61,7 +61,7 @@ class NodeProfile:
             while not (opened := self._ports() - before):
                 if time.monotonic() > until:
                     raise ProfilerFailed("Node did not open its inspector on SIGUSR1")
-                time.sleep(LOOK_EVERY_S)
+                time.sleep(POLL_EVERY_S)
             self._loop.run_until_complete(self._connect(min(opened)))
             for method, words in (
                 ("Profiler.enable", {}),

@@ -30,7 +30,7 @@ REQUEST: Mapping[str, str] = {
 }
 START_WITHIN_S, PATIENCE_S = 10.0, 1.0
 # During a wait the run is checked for an interruption this often.
-LOOK_EVERY_S = 0.2
+POLL_EVERY_S = 0.2
 SHOWN_CHARACTERS = 300
 
 
@@ -59,7 +59,7 @@ class _OtherLoad(Sensor["OtherLoad"]):
         while not self._is_over():
             until_s = min(time.monotonic() + self.settings.poll_s, self._deadline_s)
             while (left_s := until_s - time.monotonic()) > 0:
-                time.sleep(min(LOOK_EVERY_S, left_s))
+                time.sleep(min(POLL_EVERY_S, left_s))
                 self._go_on()
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
@@ -82,7 +82,7 @@ class _OtherLoad(Sensor["OtherLoad"]):
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
             raise self._failure(f"not over within longest_s = {self.settings.longest_s:g}")
-        patience_s = min(PATIENCE_S, max(LOOK_EVERY_S, left_s))
+        patience_s = min(PATIENCE_S, max(POLL_EVERY_S, left_s))
         try:
             status, text = exchange(self._port, "GET", self._place, None, patience_s)
         except StackError:

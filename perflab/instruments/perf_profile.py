@@ -25,7 +25,7 @@ from perflab.instruments.py_spy import Function, kill_group
 
 TOOL = "perf"
 RATE_HZ = 997
-ATTACH_TIMEOUT_S, END_TIMEOUT_S, LOOK_EVERY_S = 15.0, 60.0, 0.02
+ATTACH_TIMEOUT_S, END_TIMEOUT_S, POLL_EVERY_S = 15.0, 60.0, 0.02
 FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<function>.+) \((?P<file>[^()]*|\[[^()]*\])\)$")
 UNKNOWN, KERNEL = "[unknown]", "[kernel"
 STRIPPED = "the program, whose symbols are stripped,"
@@ -83,7 +83,7 @@ class PerfProfile:
                     raise self._refused()
                 if time.monotonic() > until:
                     raise ProfilerFailed(f"{TOOL} did not begin within {ATTACH_TIMEOUT_S:g} s")
-                time.sleep(LOOK_EVERY_S)
+                time.sleep(POLL_EVERY_S)
         except BaseException:
             self.end()
             raise

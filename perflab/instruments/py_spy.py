@@ -45,7 +45,7 @@ READY = "Sampling process"
 MAX_LOST_SHARE = 0.05
 ATTACH_TIMEOUT_S = 15.0
 END_TIMEOUT_S = 20.0
-LOOK_EVERY_S = 0.02
+POLL_EVERY_S = 0.02
 # The innermost function of a thread that waits: for sockets, for work, or for another thread.
 _WAITING = re.compile(
     r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
@@ -279,7 +279,7 @@ class PySpy:
                 raise ProfilerFailed(
                     f"{TOOL} did not begin within {ATTACH_TIMEOUT_S:g} s: {self._output()}"
                 )
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_EVERY_S)
         self._attached_at = time.monotonic()
 
     def collect(self) -> Profile:

@@ -51,12 +51,12 @@ def interruptible() -> Iterator[Callable[[], None]]:
         if is_main
     }
 
-    def look() -> None:
+    def check_stop() -> None:
         if received:
             raise StopLoad(INTERRUPTION, GIVE_UP_S if len(received) == 1 else 0.0)
 
     try:
-        yield look
+        yield check_stop
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -64,16 +64,16 @@ def interruptible() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def ready(
-    workers: int = 0, wait_s: float = 0.0, look: Callable[[], None] = lambda: None
+    workers: int = 0, wait_s: float = 0.0, check_stop: Callable[[], None] = lambda: None
 ) -> Iterator[Generator]:
     """Hold the host's lock and keep load workers on the client's cores (0: one on each).
 
-    StopLoad of ``look`` ends the wait for the lock with RunInterrupted.
+    StopLoad of ``check_stop`` ends the wait for the lock with RunInterrupted.
     """
 
     def go_on() -> None:
         try:
-            look()
+            check_stop()
         except StopLoad as stop:
             raise RunInterrupted(f"{stop} while it waited for another measurement") from None
 
@@ -100,7 +100,7 @@ def carry_out(
     wait_s: float = 0.0,
     out: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
-    look: Callable[[], None] = lambda: None,
+    check_stop: Callable[[], None] = lambda: None,
 ) -> LoadSummary:
     """Send a workload, sum it up and write the record.
 
@@ -109,10 +109,12 @@ def carry_out(
     PerflabError
         Nothing was sent; or the recorded part is kept, and the message says where.
     """
-    with place(out, workload) as record_place, ready(workers, wait_s, look) as generator:
+    with place(out, workload) as record_place, ready(workers, wait_s, check_stop) as generator:
         try:
-            checked = checked_answers(generator, workload, url, allowed, look)
-            result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
+            checked = checked_answers(generator, workload, url, allowed, check_stop)
+            result = generator.run(
+                workload, url, on_progress, check_stop, allowed, record_place.raw
+            )
             summary = report.summary(result, workload, check(result, workload), checked)
         except Exception as error:
             if not any(file.stat().st_size for file in record_place.raw.glob("*/requests.rows")):
@@ -137,7 +139,7 @@ def checked_answers(
     workload: Workload,
     url: str,
     allowed: Sequence[str],
-    look: Callable[[], None],
+    check_stop: Callable[[], None],
 ) -> ByName | None:
     """Return the answers to one user, asked twenty times for two seconds, but three times at least.
 
@@ -156,7 +158,7 @@ def checked_answers(
         finished = progress.finished
 
     def end() -> None:
-        look()
+        check_stop()
         if finished >= LEAST_CHECKS and time.monotonic() > latest_s:
             raise StopLoad("enough was checked")
 
@@ -196,7 +198,7 @@ def send(
     folder = Path(out) if out else None
     if folder and (problems := folder_problems("out", folder)):
         raise ParameterError("perflab load", problems)
-    with interruptible() as look:
+    with interruptible() as check_stop:
         return carry_out(
             workload,
             url,
@@ -204,5 +206,5 @@ def send(
             workers=workers,
             wait_s=wait_s,
             out=folder,
-            look=look,
+            check_stop=check_stop,
         )

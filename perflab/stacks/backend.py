@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 # Returns why the work is to end, or an empty string. Functions with this parameter may raise
 # RunInterrupted.
 Interrupted = Callable[[], str]
-LOOK_EVERY_S = 0.2
+POLL_EVERY_S = 0.2
 PROJECT = "perflab"
 KINDS = ("run", "up")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,99}")
@@ -105,7 +105,7 @@ def patiently(
 
     # This is no thread of a pool: Python waits for those when it ends.
     threading.Thread(target=run, daemon=True).start()
-    while not wait([future], LOOK_EVERY_S).done:
+    while not wait([future], POLL_EVERY_S).done:
         _check(interrupted, during, deadline)
     return future.result()
 
@@ -139,7 +139,7 @@ def run_command(
     try:
         while True:
             try:
-                output, problems = child.communicate(timeout=LOOK_EVERY_S)
+                output, problems = child.communicate(timeout=POLL_EVERY_S)
                 return subprocess.CompletedProcess(command, child.returncode, output, problems)
             except subprocess.TimeoutExpired:
                 _check(interrupted, during, deadline)

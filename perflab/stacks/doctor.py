@@ -35,7 +35,7 @@ SWITCHES = (
 )  # fmt: skip
 LITTLE_GB, TOO_LITTLE_GB = 5.0, 0.5
 BUSY_SHARE, STOLEN_SHARE = 0.10, 0.01
-LOOK_S = 1.0
+SAMPLE_S = 1.0
 Times = Mapping[int, CoreTimes]
 
 
@@ -57,7 +57,7 @@ def examine() -> list[Finding]:
     """Examine everything; this takes about a second and changes nothing."""
     state, runs, client = state_dir(), runs_dir(), docker_client()
     before = core_times()
-    time.sleep(LOOK_S)
+    time.sleep(SAMPLE_S)
     return [
         *neighbours(before, core_times()),
         engine(None if client is None else client.info()),
@@ -72,7 +72,7 @@ def examine() -> list[Finding]:
 
 def neighbours(before: Times, after: Times) -> list[Finding]:
     """Judge the time that other programs and other guests took of all cores meanwhile."""
-    whole_ns = LOOK_S * 1e9 * len(before)
+    whole_ns = SAMPLE_S * 1e9 * len(before)
     busy_ns = sum(after[core].busy_ns - before[core].busy_ns for core in before)
     stolen_ns = sum(after[core].steal_ns - before[core].steal_ns for core in before)
     todo = "use a machine of your own, or measure when its other guests are idle"
@@ -86,7 +86,7 @@ def neighbours(before: Times, after: Times) -> list[Finding]:
 
 def _share(what: str, share: float, most: float, todo: str) -> Finding:
     return _judged(
-        what, f"{as_share(share, 1)} of all cores in {LOOK_S:g} s", todo * (share > most)
+        what, f"{as_share(share, 1)} of all cores in {SAMPLE_S:g} s", todo * (share > most)
     )
 
 

@@ -13,7 +13,7 @@ from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 
-LOOK_EVERY_S = 0.05
+POLL_EVERY_S = 0.05
 # A service dies of a dependency's death: after this time the dependency's own end is visible.
 CAUSE_SEEN_WITHIN_S = 0.2
 BAD_REQUEST = 400
@@ -63,7 +63,7 @@ def wait_healthy(
                 if not is_healthy:
                     _refuse_late(name, waiting[name], began, shortage, answer)
                     checks[name] = pool.submit(ask_health, waiting[name])
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -23,7 +23,7 @@ from perflab.stacks.spec import BEGIN_IN, load_service, render, service_names
 from perflab.stacks.starting import CAUSE_SEEN_WITHIN_S, refuse_dead
 
 PREFIX = "store_"
-LOOK_EVERY_S = 0.05
+POLL_EVERY_S = 0.05
 # A vacuum of some GiB takes minutes.
 REST_WITHIN_S = 3600.0
 
@@ -77,7 +77,7 @@ def run_setup(
         if time.monotonic() > deadline:
             problem = f"{what} took longer than {described.timeout_s:g} s"
             raise ServiceFailed(node, problem, setup.log())
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_EVERY_S)
     if status:
         time.sleep(CAUSE_SEEN_WITHIN_S)
         refuse_dead(stores)

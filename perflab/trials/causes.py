@@ -84,8 +84,12 @@ def _part(
 ) -> RunPlan:
     def changed(treatment: Treatment) -> Treatment:
         node = treatment.workload.request.node
-        looks = (Requests(), *(instrument(node=node) for instrument in of_node))
-        update = {"workload": load(treatment.workload), "instruments": looks, "at_start": None}
+        instruments = (Requests(), *(instrument(node=node) for instrument in of_node))
+        update = {
+            "workload": load(treatment.workload),
+            "instruments": instruments,
+            "at_start": None,
+        }
         return treatment.model_copy(update=update)
 
     update: dict[str, Any] = {

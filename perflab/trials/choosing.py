@@ -36,7 +36,7 @@ from perflab.trials.trial import Bench, send_beside
 from perflab.trials.turns import ENDING_SHARE
 from perflab.trials.warming import MOST_S, shortened
 
-LOOK_S, LOOK_WARMUP_S = 0.5, 0.2
+SHORT_LOAD_S, SHORT_WARMUP_S = 0.5, 0.2
 # More than a valid trial may have: a short load also holds the start of its users.
 MAX_CLIENT_SHARE = 0.9
 # The percentile of response times; longer responses are marked where a pause meets them.
@@ -118,28 +118,28 @@ def _short_loads(bench: Bench, plan: RunPlan) -> dict[str, LoadResult]:
     loads = {}
     for treatment in plan.treatments:
         bench.residents.activate(treatment.name)
-        warmup_s = max(LOOK_WARMUP_S, getattr(treatment.workload.arrivals, "warmup_s", 0.0))
-        load = shortened(treatment.workload, LOOK_S, min(warmup_s, MOST_S))
+        warmup_s = max(SHORT_WARMUP_S, getattr(treatment.workload.arrivals, "warmup_s", 0.0))
+        load = shortened(treatment.workload, SHORT_LOAD_S, min(warmup_s, MOST_S))
         loads[treatment.name] = send_beside(bench, treatment, load)
     return loads
 
 
 @contextmanager
 def _watched(bench: Bench, held: Mapping[str, Held]) -> Iterator[None]:
-    """Look again and again what services have in hand: many open a database for each request."""
+    """Read again and again what services have in hand: many open a database for each request."""
 
-    def look() -> None:
+    def read() -> None:
         table = ProcessTable()
         for name, so_far in held.items():
             for instance in bench.residents.active(name).values():
                 so_far.add(held_by(instance.meter().members(table)))
 
-    looks = Repeated(look, WATCH_S, at_end=True)
-    looks.start()
+    reader = Repeated(read, WATCH_S, at_end=True)
+    reader.start()
     try:
         yield
     finally:
-        looks.stop()
+        reader.stop()
 
 
 def to_pause(

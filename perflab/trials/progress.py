@@ -30,7 +30,7 @@ PROGRESS_FILE = "PERFLAB_PROGRESS"
 # Kernel and browser draw with the CPU of the measured machine, so they draw seldom.
 REDRAW_S = 1.0
 MOST_LINES = 12
-LOOK_S = 0.2
+POLL_EVERY_S = 0.2
 NOT_THE_RESULT = (
     "Live numbers of the trial under way, not a result: nothing has judged them yet. The stop "
     "button ends this trial in order and keeps those that are done."
@@ -324,4 +324,4 @@ def _read(path: Path, ended: threading.Event, on_event: Callable[[Event], None])
                 on_event(parse(line))
             if last:
                 return
-            last = ended.wait(LOOK_S)
+            last = ended.wait(POLL_EVERY_S)

@@ -37,14 +37,14 @@ from perflab.trials.trial import (
     TrialSoFar,
     TrialTables,
     judged,
-    look_after,
     losses_of,
+    measure_after,
     prepare,
     send,
 )
 from perflab.trials.turns import TurnsTaken, take_turns
 
-# By then all looks have begun, and all load workers know the start.
+# By then all instruments have begun, and all load workers know the start.
 AHEAD_NS = 1_000_000_000
 # The share of a block's rounds that may be left out, because a turn began after its settling time.
 MOST_LATE = 0.5
@@ -61,7 +61,7 @@ class _Part:
     treatment: Treatment
     row: dict[str, Any]
     so_far: TrialSoFar = field(default_factory=TrialSoFar)
-    sent: tuple[Load, list[str]] | None = None
+    measured: tuple[Load, list[str]] | None = None
 
 
 def measure_block(
@@ -106,18 +106,18 @@ def _measured(
     began_ns, stolen_ns = time.monotonic_ns(), steal_ns()
     services = services_of_each(residents, rounds.treatments)
     to_pause = {name: own if name in paused else [] for name, own in services.items()}
-    taken = _sent(parts, rounds, to_pause)
-    late = late_rounds(taken.table, rounds)
+    turns = _load_in_turns(parts, rounds, to_pause)
+    late = late_rounds(turns.table, rounds)
     steal_share = (steal_ns() - stolen_ns) / (time.monotonic_ns() - began_ns)
     for part in parts:
         residents.check_alive(part.treatment.name)
     losses = [losses_of(residents, part.treatment.name) for part in parts]
     time.sleep(max(part.bench.cooldown_s for part in parts))
     for part in parts:
-        look_after(part.so_far)
+        measure_after(part.so_far)
     all_tables = []
     for part, losses_of_part in zip(parts, losses, strict=True):
-        tables = _tables(part, taken, late, rounds, losses_of_part, steal_share)
+        tables = _tables(part, turns, late, rounds, losses_of_part, steal_share)
         name = part.treatment.name
         for node, instance in residents.active(name).items():
             if instance not in services[name]:
@@ -140,7 +140,7 @@ def services_of_each(residents: Residents, names: Sequence[str]) -> dict[str, li
     }
 
 
-def _sent(
+def _load_in_turns(
     parts: Sequence[_Part], rounds: Rounds, services: Mapping[str, Sequence[Instance]]
 ) -> TurnsTaken:
     """Send all loads while services take turns; return the turns.
@@ -150,48 +150,48 @@ def _sent(
     start_ns = time.monotonic_ns() + AHEAD_NS
     broken = threading.Event()
 
-    def sent(part: _Part) -> None:
+    def send_load(part: _Part) -> None:
         try:
-            part.sent = send(part.bench, part.treatment, part.so_far, start_ns)
+            part.measured = send(part.bench, part.treatment, part.so_far, start_ns)
         except BaseException:
             broken.set()
             raise
 
     with ThreadPoolExecutor(len(parts)) as threads:
-        futures = [threads.submit(sent, part) for part in parts]
-        taken = take_turns(rounds, services, start_ns, broken.is_set)
+        futures = [threads.submit(send_load, part) for part in parts]
+        turns = take_turns(rounds, services, start_ns, broken.is_set)
     for future in futures:
         future.result()
-    return taken
+    return turns
 
 
-def late_rounds(taken: pd.DataFrame, rounds: Rounds) -> list[int]:
+def late_rounds(turns: pd.DataFrame, rounds: Rounds) -> list[int]:
     """Return the rounds in which a turn of any treatment began after its settling time.
 
     They are left out on all sides: other programs delayed the turn, and they may have slowed it.
     """
-    late = taken[taken["late_ns"] > rounds.settle_ms * 1e6]
+    late = turns[turns["late_ns"] > rounds.settle_ms * 1e6]
     return sorted({int(number) for number in late["round"] if number >= rounds.warm})
 
 
 def _tables(
     part: _Part,
-    taken: TurnsTaken,
+    turns: TurnsTaken,
     late: Sequence[int],
     rounds: Rounds,
     losses: Sequence[Reason],
     steal_share: float,
 ) -> TrialTables:
     """Return the tables of one trial."""
-    assert part.sent is not None
-    (load, meters), name = part.sent, part.treatment.name
-    pauses = taken.pauses[name]
+    assert part.measured is not None
+    (load, meters), name = part.measured, part.treatment.name
+    pauses = turns.pauses[name]
     # Where too many rounds are late the trial is refused, and shows all that it measured.
     are_few = len(late) <= MOST_LATE * (rounds.rounds - rounds.warm)
     result = load.result.without_windows(late if are_few else ())
     load = replace(load, result=replace(result, pauses=pauses))
-    turns = taken.table[taken.table["treatment"] == name]
-    table = turn_table(window_table(load.result), turns)
+    own = turns.table[turns.table["treatment"] == name]
+    table = turn_table(window_table(load.result), own)
     # Each treatment rests at other times, so the CPU of idle services has no single number.
     shares = {"idle_cpu_share": float("nan"), "steal_share": steal_share}
     paused_share = load.result.response_times.paused_share
@@ -203,7 +203,7 @@ def _tables(
     tables.others[TURNS] = table
     example = ""
     if tables.requests is not None:
-        example = failed_in_pause(tables.requests, list(taken.pauses.values()))
+        example = failed_in_pause(tables.requests, list(turns.pauses.values()))
         tables.requests = told_apart(tables.requests, pauses)
     # Late turns are the machine's fault: they leave the services whole.
     return replace(tables, services_whole=not losses, failed_in_pause=example)
@@ -222,10 +222,10 @@ def failed_in_pause(requests: pd.DataFrame, pauses: Iterable[np.ndarray]) -> str
     return ""
 
 
-def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
+def turn_table(windows: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
     """Return the turns of a treatment that count, by its windows and the turns that were taken."""
     table = windows.rename(columns={"window": "round"})
-    late = taken.set_index("round")["late_ns"]
+    late = turns.set_index("round")["late_ns"]
     table["late_ns"] = late.reindex(table["round"]).fillna(0).to_numpy(np.int64)
     return table[list(TURN_COLUMNS)].astype(dict(TURN_COLUMNS))
 

@@ -178,7 +178,7 @@ def _measured(
     bench.residents.check_alive(treatment.name)
     losses = losses_of(bench.residents, treatment.name)
     time.sleep(bench.cooldown_s)
-    look_after(so_far)
+    measure_after(so_far)
     tables = judged(row, treatment, so_far, load, metered, shares, losses)
     so_far.discard()
     return tables
@@ -204,7 +204,7 @@ def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
         guarded.take(guarded.sensor.before)
 
 
-def look_after(so_far: TrialSoFar) -> None:
+def measure_after(so_far: TrialSoFar) -> None:
     """Let all sensors measure after the load."""
     for guarded in so_far.sensors:
         guarded.take(guarded.sensor.after)

@@ -15,7 +15,7 @@ from perflab.stacks.backend import Instance
 from perflab.trials.designs import Rounds, Turn
 
 clock = time.monotonic_ns
-LOOK_S = 0.25
+POLL_EVERY_S = 0.25
 # Requests may end in this share of a gap; in the rest one service is paused and another resumed.
 ENDING_SHARE = 0.75
 
@@ -113,5 +113,5 @@ def _resume(accounts: Mapping[str, _Account], turn: Turn, start_ns: int) -> int:
 def _sleep_until(instant_ns: int, is_over: Callable[[], bool]) -> bool:
     """Sleep until an instant; return False where the loads are over before it."""
     while (left_ns := instant_ns - clock()) > 0 and not is_over():
-        time.sleep(min(left_ns / 1e9, LOOK_S))
+        time.sleep(min(left_ns / 1e9, POLL_EVERY_S))
     return not is_over()

@@ -83,7 +83,7 @@ class Client:
         probe = LoopProbe(BEGIN_NS)
         end_ns = BEGIN_NS + round(self.seconds * S)
         while probe.due_ns < end_ns:
-            probe.look(self.awake_ns(probe.due_ns - BEGIN_NS) + BEGIN_NS + MS // 20)
+            probe.woke(self.awake_ns(probe.due_ns - BEGIN_NS) + BEGIN_NS + MS // 20)
         return Wakeups.of(probe.report())
 
     def result(self, folder: Path) -> LoadResult:
@@ -125,7 +125,7 @@ def codes(judgement: SelfCheck) -> set[str]:
 def looked(*woken_ms: float, began_ns: int = 0) -> Wakeups:
     probe = LoopProbe(began_ns)
     for at_ms in woken_ms:
-        probe.look(began_ns + round(at_ms * MS))
+        probe.woke(began_ns + round(at_ms * MS))
     return Wakeups.of(probe.report())
 
 
@@ -140,7 +140,7 @@ def test_every_tick_that_a_stall_swallowed_counts_with_its_own_lateness() -> Non
 
 def test_a_stall_at_the_very_end_is_noted_although_nobody_is_woken_for_it() -> None:
     probe = LoopProbe(0)
-    probe.look(5 * MS)
+    probe.woke(5 * MS)
     probe.end(9 * MS)
     assert len(Wakeups.of(probe.report()).late_ms) == 1
     probe.end(110 * MS)

@@ -26,8 +26,8 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
     chart = RowChart(
         WAITS_TITLE,
         "Share of the samples of active backends, by wait event, mean over valid trials with its"
-        " 95% t interval. The look is a backend too: on a core that they share, no other can be"
-        " seen running while it looks.",
+        " 95% t interval. What reads them is a backend too: on a core that they share, no other"
+        " can be seen running while it reads.",
         layers=(Bars(colors, "{:.0%}".format, by="event", missing="never seen"),),
         panels={"": Axis("share of active backends", ends=(0, 1.3), ticks=TICKS)},
         value="share",

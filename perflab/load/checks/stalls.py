@@ -30,8 +30,8 @@ NONE = np.zeros(0, dtype=np.int64)
 def delays(result: LoadResult, workload: Workload) -> tuple[np.ndarray, np.ndarray]:
     """Return the event loop's delays by which a load is judged, in ms: of wakeups, and of ticks.
 
-    There is one delay per look (wake-up): these can be counted as independent. Every tick has one,
-    missed ones included: how late the loop was over the time. A single 0 stands for no look.
+    There is one delay per wake-up: these can be counted as independent. Every tick has one,
+    missed ones included: how late the loop was over the time. A single 0 stands for no wake-up.
 
     Of closed and open loops all delays count, or those in the counted parts of their windows. With
     scripted users only those of the busy part count: a crowd that joins for a minute and acts for

@@ -35,7 +35,7 @@ def answers_in(result: LoadResult) -> ByName:
     classes: dict[tuple[int, int], AnswerClass] = {}
     for worker, place in enumerate(result.places):
         for each in kept_in(place):
-            answer, example = _looked_at(each)
+            answer, example = _classed(each)
             classes[worker, each.number] = answer
             examples.setdefault((names[worker][each.template], answer), example)
     for worker, rows in result.measured_by_worker() if classes else ():
@@ -68,13 +68,13 @@ def first_answers(result: LoadResult) -> ByName:
     first: dict[str, list[Answers]] = {}
     for name, answers in found.items():
         earliest = sorted(answers, key=itemgetter(0))[:FIRST]
-        looked_at = [_looked_at(kept) for _, kept in earliest]
-        numbers, examples = Counter(answer for answer, _ in looked_at), dict(looked_at)
+        classed = [_classed(kept) for _, kept in earliest]
+        numbers, examples = Counter(answer for answer, _ in classed), dict(classed)
         first[name] = [Answers(each, n, examples[each]) for each, n in numbers.items()]
     return first
 
 
-def _looked_at(kept: Kept) -> tuple[AnswerClass, str]:
+def _classed(kept: Kept) -> tuple[AnswerClass, str]:
     """Return the class of a kept answer, and the begin of its body."""
     body, problem = kept.body, ""
     if body is not None and kept.encoding:

@@ -17,7 +17,7 @@ TICK_MS = TICK_NS / 1e6
 class LoopProbe:
     """Notes how late the event loop is at ticks of an absolute grid.
 
-    A wake-up is one look, however many ticks were missed before it: a process that is stopped for
+    A wake-up is one entry, however many ticks were missed before it: a process that is stopped for
     hours keeps 16 bytes. The ticks are computed from the wakeups afterwards.
     """
 
@@ -27,7 +27,7 @@ class LoopProbe:
         self._woken_us = array("Q")
         self._late_ms = array("d")
 
-    def look(self, now_ns: int) -> None:
+    def woke(self, now_ns: int) -> None:
         """Note a wake-up, and set the next tick that is still to come."""
         late_ns = now_ns - self.due_ns
         self._woken_us.append((now_ns - self.began_ns) // 1000)
@@ -37,7 +37,7 @@ class LoopProbe:
     def end(self, now_ns: int) -> None:
         """Note a tick that is overdue when the load ends: no wake-up will come for it."""
         if now_ns >= self.due_ns:
-            self.look(now_ns)
+            self.woke(now_ns)
 
     def report(self) -> dict[str, Any]:
         """Return the wakeups, for :meth:`Wakeups.of`."""

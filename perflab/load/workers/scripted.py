@@ -35,7 +35,7 @@ STOP_TIMEOUT_S = 5.0
 # The summary has a row for each name.
 MOST_NAMES = 1_000
 # How often open WebSockets are looked after.
-LOOK_NS = 1_000_000_000
+POLL_EVERY_NS = 1_000_000_000
 # The time, besides the time-out, that users have after the end to finish.
 ENDING_S = 2.0
 clock = time.monotonic_ns
@@ -177,7 +177,7 @@ class ScriptedDriver:
         for opened in self._sockets:
             opened.look_after(self._client.timeout_s)
         if not self._stopping.is_set():
-            self._timer.at(clock() + LOOK_NS, self._look_after_sockets)
+            self._timer.at(clock() + POLL_EVERY_NS, self._look_after_sockets)
 
     def _sockets_told(self) -> list[tuple[float, float, bool]]:
         """Return of each WebSocket its last message and its end (s), and if that was answered."""

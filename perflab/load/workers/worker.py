@@ -219,7 +219,7 @@ class WorkerLoad:
             self.timer.at(self.probe.due_ns, woken.set)
             await woken.wait()
             woken.clear()
-            self.probe.look(time.monotonic_ns())
+            self.probe.woke(time.monotonic_ns())
             self.cpu.note()
 
     async def _report_regularly(self) -> None:

@@ -27,7 +27,7 @@ from perflab.sweeps.hosts.worker import BEGUN, CONNECT_S, ENDED, RUN, CellOrder,
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Note
 
-LOOK_S = 1.0
+POLL_EVERY_S = 1.0
 ANSWER_S = 5.0
 NONE_LEFT = "no worker is left of those that were there at the start"
 # The variable that sets how often the Dask scheduler retries a cell whose worker was lost.
@@ -102,11 +102,11 @@ class Dispatch:
         """
         while self._submitted:
             try:
-                events = [self._events.get(timeout=LOOK_S)]
+                events = [self._events.get(timeout=POLL_EVERY_S)]
             except queue.Empty:
                 yield from self._orders_without_workers()
                 continue
-            time.sleep(LOOK_S / 10)
+            time.sleep(POLL_EVERY_S / 10)
             while not self._events.empty():
                 events.append(self._events.get())
             # News come before ends, so that the news of a cell come before its end.
@@ -179,7 +179,7 @@ class Dispatch:
             while any(self._client.run(_executes, on_error="ignore").values()):
                 if time.monotonic() > deadline:
                     return
-                time.sleep(LOOK_S / 5)
+                time.sleep(POLL_EVERY_S / 5)
 
 
 def _executes(dask_worker: Any) -> bool:

@@ -25,7 +25,7 @@ from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Event, Narrator, RunBegun
 
 CONNECT_S = 30
-LOOK_S = 0.5
+POLL_EVERY_S = 0.5
 AGAIN_S = 3.0
 BEGUN, RUN, LINE, ENDED = "begun", "run", "line", "ended"
 # Dask's profiler stops the worker's thread every 10 ms, also during a measurement.
@@ -108,7 +108,7 @@ def _ended_with_its_task(worker: Any, key: str) -> Iterator[None]:
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(LOOK_S):
+        while not ended.wait(POLL_EVERY_S):
             task = worker.state.tasks.get(key)
             is_unwanted = task is None or task.state in ("cancelled", "released", "forgotten")
             if is_unwanted or worker.status is not Status.running:
@@ -229,4 +229,4 @@ async def _wait_while(goes_on: Callable[[], Any], most_s: float) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + most_s
     while goes_on() and loop.time() < deadline:
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_EVERY_S)
