@@ -16,7 +16,8 @@ from perflab.host.thread_accounts import accounts_of
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.node_profile import NodeProfile, node_process
 from perflab.instruments.perf_profile import PerfProfile
-from perflab.instruments.py_spy import Function, PySpy, own_functions, without_waiting
+from perflab.instruments.py_spy import PySpy
+from perflab.instruments.py_spy_profiles import Function, own_functions, without_waiting
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, FUNCTIONS, TIMES, described_schema
 

@@ -20,7 +20,7 @@ import aiohttp
 import psutil
 
 from perflab.errors import ProfilerFailed
-from perflab.instruments.py_spy import Function
+from perflab.instruments.py_spy_profiles import Function
 from perflab.stacks.backend import HOST
 
 OPEN_WITHIN_S, ANSWER_WITHIN_S, POLL_EVERY_S = 5.0, 20.0, 0.05

@@ -21,7 +21,8 @@ import psutil
 
 from perflab.errors import ProfilerFailed
 from perflab.host.temporary_folders import temporary_folder
-from perflab.instruments.py_spy import Function, kill_group
+from perflab.instruments.py_spy import kill_group
+from perflab.instruments.py_spy_profiles import Function
 
 TOOL = "perf"
 RATE_HZ = 997

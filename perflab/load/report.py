@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perflab.analysis.doubts.answer_classes import Checked, risen, unseen
+from perflab.analysis.doubts.new_answers import Checked, risen, unseen
 from perflab.load.checks import stalls
 from perflab.load.checks.chunk_times import ChunkTimes, times_of_chunks
 from perflab.load.checks.chunk_times import remarks as of_streams

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.accounts.causes import Causes, judged, measured_of
-from perflab.instruments.py_spy import Function
+from perflab.instruments.py_spy_profiles import Function
 from tests.golden.recordings import write_recording
 
 Account = Mapping[tuple[str, str], tuple[float, float]]

@@ -24,7 +24,8 @@ from perflab.instruments.node_profile import (
     functions_of,
     node_process,
 )
-from perflab.instruments.py_spy import Profile, own_functions
+from perflab.instruments.py_spy import Profile
+from perflab.instruments.py_spy_profiles import own_functions
 from tests.support.children import child
 
 SLEEPER = """

@@ -14,7 +14,7 @@ import pytest
 from perflab.errors import ProfilerFailed
 from perflab.instruments.functions import sampler_of
 from perflab.instruments.perf_profile import PerfProfile, functions_of
-from perflab.instruments.py_spy import Function
+from perflab.instruments.py_spy_profiles import Function
 
 GO = """\
 \t           8b04f runtime.memmove (/srv/shop)

@@ -17,14 +17,8 @@ import pytest
 from perflab.errors import ProfilerFailed
 from perflab.instruments import py_spy
 from perflab.instruments.profiler import unseen, watched_columns, watched_samples
-from perflab.instruments.py_spy import (
-    PySpy,
-    call_chains,
-    check_usable,
-    doubts,
-    refusal,
-    without_waiting,
-)
+from perflab.instruments.py_spy import PySpy, check_usable, doubts, refusal
+from perflab.instruments.py_spy_profiles import call_chains, without_waiting
 from tests.support.children import child
 
 BUSY = """

@@ -14,12 +14,10 @@ import pandas as pd
 from perflab.analysis.doubts.answer_classes import (
     AnswerClass,
     Answers,
-    Checked,
     keys_as_text,
     keys_from_text,
-    risen,
-    unseen,
 )
+from perflab.analysis.doubts.new_answers import Checked, risen, unseen
 from perflab.recordings import Run
 from perflab.statistics.in_words import counted
 

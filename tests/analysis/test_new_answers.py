@@ -12,13 +12,11 @@ import pytest
 from perflab.analysis.doubts.answer_classes import (
     AnswerClass,
     Answers,
-    Checked,
     class_of,
     keys_as_text,
     keys_from_text,
-    risen,
-    unseen,
 )
+from perflab.analysis.doubts.new_answers import Checked, risen, unseen
 
 RPC = {"jsonrpc": "2.0", "id": 1, "result": {"total": 42, "items": [1, 2, 3]}}
 RPC_ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "Internal error"}}
