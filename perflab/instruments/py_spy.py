@@ -2,8 +2,9 @@
 
 The service runs unchanged, and no sample stops it: py-spy looks whether a thread runs before it
 reads the thread's call chain, and a stop between the two lets a burst of work end. A chain is read
-from the innermost function on; where it changes meanwhile, its outer functions are missing, or are
-those of another moment. The experiment ``profile`` measures the cost.
+from the innermost function on; where it changes meanwhile, its outer functions are missing, and it
+gets those of others (:mod:`~perflab.instruments.py_spy_profiles`). The experiment ``profile``
+measures the cost.
 """
 
 from __future__ import annotations

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, cycle
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
@@ -34,6 +33,10 @@ _WAITING = re.compile(
 )
 # A function of one's own code, or a module where there is none, and the library below it.
 Function = tuple[str, str]
+# A function and its file.
+Frame = tuple[str, str]
+# The outermost first.
+Chain = list[Frame]
 # Its number, the samples of it at work, and those of its waits.
 _Thread = tuple[int, Counter[Function], Counter[Function]]
 
@@ -46,18 +49,9 @@ def call_chains(text: str) -> pd.DataFrame:
     Raises ProfilerFailed where the text is no profile of this kind.
     """
     try:
-        document = json.loads(text)
-        # A frame without a file stands for a whole process.
-        names = [
-            _name(frame) if frame.get("file") else "" for frame in document["shared"]["frames"]
-        ]
         counts = Counter(
-            ";".join(filter(None, (names[place] for place in sample)))
-            for thread in document["profiles"]
-            for sample in thread["samples"]
-            if sample
+            ";".join(map(_name, chain)) for _, chains in _threads(text) for chain in chains
         )
-        counts.pop("", None)
     except (ValueError, LookupError, TypeError) as error:
         raise ProfilerFailed(
             f"the file that py-spy wrote is no speedscope profile: {error!r}"
@@ -66,12 +60,49 @@ def call_chains(text: str) -> pd.DataFrame:
     return table.astype({"chain": str, "samples": "int64"})
 
 
-def _name(frame: Mapping[str, Any]) -> str:
+def _threads(text: str) -> Iterator[tuple[int, list[Chain]]]:
+    """Yield the number of each thread (0: unknown) with the call chains of its samples."""
+    document = json.loads(text)
+    # A frame without a file stands for a whole process; one of a function may be there twice.
+    frames = [
+        (str(frame["name"]), str(file)) if (file := frame.get("file")) else None
+        for frame in document["shared"]["frames"]
+    ]
+    for thread in document["profiles"]:
+        number = _THREAD.search(str(thread.get("name")))
+        named = ([frames[place] for place in sample] for sample in thread["samples"])
+        chains = ([frame for frame in chain if frame] for chain in named)
+        yield int(number[1]) if number else 0, [*_completed([*filter(None, chains)])]
+
+
+def _completed(chains: Sequence[Chain]) -> Iterator[Chain]:
+    """Yield the chains of a thread, with the callers of its outermost function where they miss.
+
+    A chain that changed while it was read ends early: it does not begin with the thread's outermost
+    function, but with one that others call. It gets the callers that this function has in whole
+    chains, one after the other, so that each counts as often as it is seen there.
+    """
+    # Whole chains are many and long, others short.
+    lengths: Counter[Frame] = Counter()
+    for chain in chains:
+        lengths[chain[0]] += len(chain)
+    outermost = max(lengths, key=lengths.__getitem__, default=None)
+    callers: defaultdict[Frame, list[Chain]] = defaultdict(list)
+    for chain in chains:
+        if chain[0] == outermost:
+            for frame in {*chain[1:]}:
+                callers[frame].append(chain[: chain.index(frame)])
+    turns = {frame: cycle(each) for frame, each in callers.items()}
+    for chain in chains:
+        yield next(turns[chain[0]]) + chain if chain[0] in turns else chain
+
+
+def _name(frame: Frame) -> str:
     """Return ``function (file)`` without semicolons, which separate frames."""
-    file = _INSTALLED.sub("", str(frame.get("file") or ""))
+    name, file = frame[0], _INSTALLED.sub("", frame[1])
     if file.startswith("/"):
         file = "/".join(file.strip("/").split("/")[-_PARTS_SHOWN:])
-    return f"{frame['name']} ({file})".replace(";", ":")
+    return f"{name} ({file})".replace(";", ":")
 
 
 def own_functions(
@@ -95,24 +126,20 @@ def own_functions(
     A thread that is ready to run is sampled as well as one that runs. So the samples of a thread of
     which ``ran_ns`` has the time on a core count in proportion to it.
     """
-    document = json.loads(text)
-    frames = document["shared"]["frames"]
     threads: list[_Thread] = []
-    for thread in document["profiles"]:
+    for number, chains in _threads(text):
         working: Counter[Function] = Counter()
         idle: Counter[Function] = Counter()
-        for sample in thread["samples"]:
-            chain = [frames[place] for place in sample if frames[place].get("file")]
+        for chain in chains:
             own = _own_function(chain, folder)
             if waiting and own:
                 working[own, ""] += 1
-            elif chain and not waiting:
+            elif not waiting:
                 waits = _WAITING.search(_name(chain[-1]))
                 end = _module(chain[-1])
                 seen = (own, end) if own else (f"module {end or _file_name(chain[-1])}", "")
                 (idle if waits else working)[seen] += 1
-        number = _THREAD.search(str(thread.get("name")))
-        threads.append((int(number[1]) if number else 0, working, idle))
+        threads.append((number, working, idle))
     return _by_time_on_cores(threads, ran_ns)
 
 
@@ -146,11 +173,11 @@ def _rounded(counts: Mapping[Function, float]) -> Counter[Function]:
     return +rounded
 
 
-def _own_function(chain: list[dict[str, Any]], folder: str) -> str:
+def _own_function(chain: Chain, folder: str) -> str:
     """Return the innermost function of one's own code, or nothing."""
     for frame in reversed(chain):
         # Comprehensions and lambdas are parts of the function around them.
-        file, name = str(frame["file"]), _PART.sub("", str(frame["name"]))
+        file, name = frame[1], _PART.sub("", frame[0])
         if name and file.startswith("/") and not _INSTALLED.match(file):
             place = Path(file)
             inside = place.is_relative_to(folder)
@@ -158,14 +185,14 @@ def _own_function(chain: list[dict[str, Any]], folder: str) -> str:
     return ""
 
 
-def _module(frame: Mapping[str, Any]) -> str:
+def _module(frame: Frame) -> str:
     """Return the package, or the module, of a frame; nothing where it is not installed."""
-    place, installed = _INSTALLED.subn("", str(frame["file"]))
+    place, installed = _INSTALLED.subn("", frame[1])
     return Path(place).parts[0].removesuffix(".py") if installed else ""
 
 
-def _file_name(frame: Mapping[str, Any]) -> str:
-    return Path(str(frame["file"])).name.removesuffix(".py")
+def _file_name(frame: Frame) -> str:
+    return Path(frame[1]).name.removesuffix(".py")
 
 
 def without_waiting(chains: pd.DataFrame) -> pd.DataFrame:

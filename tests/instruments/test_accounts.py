@@ -82,6 +82,30 @@ def test_a_sample_counts_for_the_innermost_function_of_the_services_own_code() -
     }  # fmt: skip
 
 
+@pytest.mark.promise
+def test_a_chain_that_lost_its_callers_gets_those_it_has_in_whole_chains() -> None:
+    frames = [
+        frame("<module>", "/srv/x1/app.py"),
+        frame("list_items", "/srv/x1/shop.py"),
+        frame("create", "/srv/x1/shop.py"),
+        frame("dumps", "/usr/lib/python3.11/json/__init__.py"),
+        frame("encode", "/usr/lib/python3.11/json/encoder.py"),
+        frame("encode", "/usr/lib/python3.11/json/encoder.py"),
+        frame("run", "/usr/lib/python3.11/site-packages/gevent/greenlet.py"),
+    ]
+    whole = [[0, 1, 3, 4], [0, 1, 3, 4], [0, 1, 3, 5], [0, 2, 3, 4], [0, 2, 3]]
+    cut = [[4]] * 4 + [[5]] * 4
+    foreign = [[6]] * 3
+    document = {"shared": {"frames": frames}, "profiles": [{"samples": [*whole, *cut, *foreign]}]}
+    assert own_functions(json.dumps(document), "/srv/x1") == {
+        ("list_items (shop.py)", "json"): 9, ("create (shop.py)", "json"): 4,
+        ("module gevent", ""): 3,
+    }  # fmt: skip
+    # In another thread nobody calls them.
+    document["profiles"] = [{"samples": whole}, {"samples": cut}]
+    assert own_functions(json.dumps(document), "/srv/x1")["module json", ""] == 8
+
+
 WORK, GUNICORN = ("work (app.py)", ""), ("module gunicorn", "")
 
 
