@@ -21,6 +21,7 @@ import psutil
 
 from perflab.errors import ProfilerFailed
 from perflab.instruments.py_spy_profiles import Function
+from perflab.recordings.causes import MODULE
 from perflab.stacks.backend import HOST
 
 OPEN_WITHIN_S, ANSWER_WITHIN_S, POLL_EVERY_S = 5.0, 20.0, 0.05
@@ -182,7 +183,7 @@ def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[Function]:
             frame = nodes[number]["callFrame"]
             own = _own_name(frame, folder)
             up = above.get(number)
-            names[number] = own or (name_of(up) if up is not None else "module node")
+            names[number] = own or (name_of(up) if up is not None else f"{MODULE}node")
         return names[number]
 
     counts: Counter[Function] = Counter()
@@ -190,7 +191,7 @@ def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[Function]:
         frame = nodes[number]["callFrame"]
         function = frame["functionName"]
         if function in (GARBAGE, NATIVE):
-            counts["garbage collector" if function == GARBAGE else "module node", ""] += 1
+            counts["garbage collector" if function == GARBAGE else f"{MODULE}node", ""] += 1
         elif function not in NOTHING_RAN:
             counts[name_of(number), _package(frame["url"])] += 1
     return counts

@@ -18,6 +18,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
+from perflab.recordings.causes import MODULE
 
 _INSTALLED = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+)/")
 _THREAD = re.compile(r"\bThread (\d+)")
@@ -137,7 +138,7 @@ def own_functions(
             elif not waiting:
                 waits = _WAITING.search(_name(chain[-1]))
                 end = _module(chain[-1])
-                seen = (own, end) if own else (f"module {end or _file_name(chain[-1])}", "")
+                seen = (own, end) if own else (f"{MODULE}{end or _file_name(chain[-1])}", "")
                 (idle if waits else working)[seen] += 1
         threads.append((number, working, idle))
     return _by_time_on_cores(threads, ran_ns)

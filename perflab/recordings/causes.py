@@ -9,6 +9,8 @@ from perflab.recordings.run import Run
 FOLDER = "why"
 # One request at a time; the load of the run; one at a time beside a profiler.
 ALONE, LOADED, PROFILED = "alone", "loaded", "profiled"
+# Stands before the name of a package whose samples have no function of the service's own code.
+MODULE = "module "
 
 
 def folder_of(run: Path, part: str) -> Path:

@@ -40,7 +40,7 @@ from perflab.analysis.accounts.entries import (
 from perflab.analysis.accounts.libraries import library_of
 from perflab.analysis.accounts.under_load import only_under_load
 from perflab.recordings import Run
-from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
+from perflab.recordings.causes import ALONE, LOADED, MODULE, PROFILED, part_of
 from perflab.recordings.columns import schemas
 
 # An entry that never is this share of a response time cannot be a cause, and is not tested.
@@ -61,10 +61,14 @@ DELAYED = ("count", "delayed acknowledgements")
 
 @dataclass(frozen=True)
 class Cause:
-    """What makes a part of a difference, ``explains_ms`` of a request (NaN: no time is known)."""
+    """What makes a part of a difference, ``explains_ms`` of a request (NaN: no time is known).
+
+    ``of_package``: it is the CPU of a package, and nobody knows which function calls it.
+    """
 
     text: str
     explains_ms: float
+    of_package: bool = False
 
 
 @dataclass(frozen=True)
@@ -235,7 +239,11 @@ def _causes(
     of_times = [
         (
             key[0] == "wait" and key[1].startswith(CORE),
-            Cause(entry_text(key, one, libraries.get(key[1], "")), one.change),
+            Cause(
+                entry_text(key, one, libraries.get(key[1], "")),
+                one.change,
+                of_package=key[0] == "function" and key[1].startswith(MODULE),
+            ),
         )
         for key, one in times.items()
         if one.differs and key not in said and (response.differs or key[0] == "function")
@@ -259,7 +267,7 @@ def _causes(
     if (text := _size_text(counts, TIMES_LARGER)) and text not in {cause.text for cause in told}:
         # What it costs is in many functions; it comes second, before what may be a part of it, and
         # first where only a library's work is known.
-        place = 0 if told and told[0].text.startswith("module ") else 1
+        place = 0 if told and told[0].of_package else 1
         told.insert(place, Cause(text, math.nan))
     return [*told, *of_numbers[:1]][:MOST_CAUSES]
 
