@@ -117,7 +117,7 @@ def compare(a: Compared, b: Compared) -> Shown:
     from perflab.analysis.between_runs import compare_runs
     from perflab.reports.verdicts import shown_comparison
 
-    sides = _listed(a), _listed(b)
+    sides = _runs_of(a), _runs_of(b)
     if not all(sides):
         raise ParameterError("compare", ["a side has no runs; name at least one"])
     return shown_comparison(*sides, compare_runs(*sides))
@@ -135,10 +135,10 @@ def trials_of(which: Compared | None = None) -> pd.DataFrame:
     Trials have every state, superseded ones too; ``.attrs["problems"]`` names damaged ones, which
     are left out.
     """
-    return recordings.trials_of_runs(runs() if which is None else _listed(which))
+    return recordings.trials_of_runs(runs() if which is None else _runs_of(which))
 
 
-def _listed(which: Compared) -> list[Run]:
+def _runs_of(which: Compared) -> list[Run]:
     several = [which] if isinstance(which, str | Path | Run) else list(which)
     return [item if isinstance(item, Run) else open_run(item) for item in several]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,7 +111,7 @@ def _problems(content: Mapping[str, object]) -> list[str]:
         if known is None:
             # What stands at the top is a parameter of a duel.
             if table not in OF_DUELS and isinstance(values, dict):
-                listed = _listed((*TABLES_HERE, *OF_DUELS))
+                listed = ", ".join((*TABLES_HERE, *OF_DUELS))
                 problems.append(f"[{table}] has no meaning; there are: {listed}")
         elif not isinstance(values, dict):
             problems.append(f"{table} must be a table: [{table}]")
@@ -127,12 +127,8 @@ def _problems(content: Mapping[str, object]) -> list[str]:
 def _fault(value: object, key: str, known: Mapping[str, object]) -> str:
     """Return what is wrong with a value, or an empty string."""
     if key not in known:
-        return f"has no meaning; there are: {_listed(known)}"
+        return f"has no meaning; there are: {', '.join(known)}"
     if isinstance(known[key], str):
         return "" if isinstance(value, str) and value else f'must be a folder, as "{known[key]}"'
     are_folders = isinstance(value, list) and all(isinstance(each, str) and each for each in value)
     return "" if are_folders else f'must be a list of folders, as ["{EXPERIMENTS}"]'
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)

@@ -101,7 +101,7 @@ def command(
     if figures:
         for run in runs:
             folder = to / run.run_id if to is not None and len(runs) > 1 else to
-            _export_figures(run, _listed(views), folder, _listed(formats or "svg,png"))
+            _export_figures(run, _split(views), folder, _split(formats or "svg,png"))
         return
     from perflab.reports.exporting import Content, Destination, export_runs
 
@@ -110,10 +110,10 @@ def command(
             "perflab export", ["no place is given: add --to DIR, --into FILE.md or --figures"]
         )
     folder = to if to is not None else (into or Path()).resolve().parent
-    content = Content(tuple(_listed(views)), full)
+    content = Content(tuple(_split(views)), full)
     target = Destination(folder, into, overwrite)
     tell = partial(print, file=sys.stderr)
-    for path in export_runs(runs, target, _listed(formats or "md"), content, tell):
+    for path in export_runs(runs, target, _split(formats or "md"), content, tell):
         print(path)
 
 
@@ -163,5 +163,5 @@ def _verify(paths: list[Path]) -> bool:
     return not any(file.finding for file in files)
 
 
-def _listed(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

@@ -208,13 +208,13 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
     be read, and for an entry of ``secret`` that is no name in these parameters.
     """
     changed = dict(values)
-    more = _listed(values.get("secret"))
+    more = _texts_of(values.get("secret"))
     names = Names(more)
     if file := changed.get("header_file"):
-        headers = [*_listed(changed.get("headers")), *_of_file(Path(str(file)))]
+        headers = [*_texts_of(changed.get("headers")), *_of_file(Path(str(file)))]
         changed |= {"header_file": "", "headers": headers}
     if file := changed.get("env_file"):
-        given = _listed(changed.get("env"))
+        given = _texts_of(changed.get("env"))
         own = {text.partition("=")[0] for text in given}
         of_file = [
             text for text in _variables(Path(str(file)), names) if text.partition("=")[0] not in own
@@ -234,7 +234,7 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(requests := changed.get("requests"), list | tuple):
         changed["requests"] = [_of_request(item, names) for item in requests]
     _call_plain(changed, names)
-    names.met |= {plain(text.partition("=")[0]) for text in _listed(changed.get("env"))}
+    names.met |= {plain(text.partition("=")[0]) for text in _texts_of(changed.get("env"))}
     for number, name in enumerate(more, start=1):
         if plain(name) not in names.met:
             raise ValueError(
@@ -248,7 +248,7 @@ def _call_plain(values: Mapping[str, Any], names: Names) -> None:
     """Note which variables of services are no secrets: nothing else refers to them, either."""
     passed: dict[str, str] = {}
     others = []
-    for text in _listed(values.get("env")):
+    for text in _texts_of(values.get("env")):
         if match := PASSED_ON.fullmatch(text):
             passed[match[2] or match[1]] = match[1]
         else:
@@ -295,7 +295,7 @@ def _expecting(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _listed(value: Any) -> list[str]:
+def _texts_of(value: Any) -> list[str]:
     return [value] if isinstance(value, str) and value else [*map(str, value or ())]
 
 

@@ -23,6 +23,7 @@ from perflab.recordings.reference import (
 from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
+from perflab.statistics.in_words import first_of
 
 MOST_NAMES = 5
 REFERENCE = "reference"
@@ -84,7 +85,7 @@ def open_run(reference: Path | str, root: Path | str, *, unfinished: bool = Fals
         name = text if text in matching else matching[0]
         return Run(root / name) if name in own else reference_run(name)
     if matching:
-        raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
+        raise RunNotFound(f"'{text}' fits {len(matching)} runs: {first_of(matching, MOST_NAMES)}")
     hint = did_you_mean(text, own)
     raise RunNotFound(f"no run '{text}' in {root}{hint}; 'perflab runs' lists all")
 
@@ -98,7 +99,7 @@ def _latest(root: Path, experiment: str, unfinished: bool) -> Run:
     known = [run for run in list_runs(root) if (run.record.state != "finished") == unfinished]
     chosen = [run for run in known if experiment in ("", run.record.experiment)]
     if not chosen:
-        measured = _listed(sorted({run.record.experiment for run in known})) or "none"
+        measured = first_of(sorted({run.record.experiment for run in known}), MOST_NAMES) or "none"
         subject = f" of '{experiment}'" if experiment else ""
         what = "is unfinished (unfinished" if unfinished else "has finished (finished"
         raise RunNotFound(
@@ -129,11 +130,6 @@ def _age(run: Run) -> tuple[str, int, str]:
     """Return the sort key of a run; ids hold only seconds, so the first session's clock helps."""
     sessions = run.record.sessions
     return run.record.created_at, sessions[0].realtime_ns if sessions else 0, run.run_id
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def complete_blocks(run: Run) -> int:

@@ -66,10 +66,10 @@ def answer(pair: Pair, is_only: bool = True) -> str:
         else:
             undecided.append(f"{SUBJECTS[response]} {_effect_words(finding)}")
     parts = [
-        f"{pair.new} {_listed(different)}" if different else "",
-        f"not decided: {_listed(undecided)}" if undecided else "",
+        f"{pair.new} {_in_one(different)}" if different else "",
+        f"not decided: {_in_one(undecided)}" if undecided else "",
         f"no difference larger than {MARGIN:.0%} in {' or '.join(same)}" if same else "",
-        f"not compared: {_listed(not_compared)}" if not_compared else "",
+        f"not compared: {_in_one(not_compared)}" if not_compared else "",
     ]
     variant = "" if is_only or different else pair.new
     told = "; ".join(filter(None, [*parts, _gate_words(pair.gate)]))
@@ -104,7 +104,7 @@ def _requests_that_differ(findings: Mapping[str, Finding]) -> Iterator[Finding]:
             yield finding
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _in_one(texts: Sequence[str]) -> str:
     """Return ``a, b and c``."""
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 MISSING = "–"
@@ -30,6 +31,12 @@ def visible(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return the number with its noun, in the plural unless it is 1: ``1,200 trials``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def first_of(texts: Sequence[str], most: int) -> str:
+    """Return the first texts, and how many there are more: ``a, b and 3 more``."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def capitalized(text: str) -> str:

@@ -322,11 +322,11 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
         trials += f"; doubtful: {escape(ended.doubt)}" if ended.doubt else ""
         verdicts = escape(f"{ended.kind}: {ended.error}")
         if not ended.error:
-            verdicts = _listed(f"{claim}: {word} {size}" for claim, word, size in ended.verdicts)
+            verdicts = _bullets(f"{claim}: {word} {size}" for claim, word, size in ended.verdicts)
     links = [f'<a href="{_address(at, folder)}">{word}</a>' for word, at in places.items() if at]
     return {
         "cell": f"<b>{escape(cell.label)}</b><br><code>{cell.id}</code><br>{', '.join(links)}",
-        "state": f"{state.state}{_listed(map(_attempt_text, state.attempts))}{trials}",
+        "state": f"{state.state}{_bullets(map(_attempt_text, state.attempts))}{trials}",
         "verdicts": verdicts,
     }
 
@@ -341,7 +341,7 @@ def _attempt_text(attempt: Attempt) -> str:
     return ", ".join(words)
 
 
-def _listed(items: Iterable[str]) -> str:
+def _bullets(items: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
 
 

@@ -17,7 +17,7 @@ from perflab.load.workload import Workload
 from perflab.load.workload.schedule import planned_count
 from perflab.recordings import Remark, Run, RunWriter, UntilDecided
 from perflab.stacks.backend import go_on
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import counted, first_of
 from perflab.trials import summary
 from perflab.trials.designs import Rounds
 from perflab.trials.plan import RunPlan, Treatment
@@ -315,18 +315,13 @@ def _in_words(rule: UntilDecided) -> str:
     last = rule.looks[-1]
     if rule.ended == "decided":
         return f"block {last.blocks}: every contrast is decided"
-    names = ", ".join(last.undecided[:MOST_CLAIMS])
-    more = (
-        f" and {len(last.undecided) - MOST_CLAIMS} more"
-        if len(last.undecided) > MOST_CLAIMS
-        else ""
-    )
+    names = first_of(last.undecided, MOST_CLAIMS)
     ahead = f"next interim analysis after block {rule.next_look(last.blocks)}"
     if rule.next_look(last.blocks) < rule.most_blocks:
         ahead += f", at most {counted(rule.most_blocks, 'block')}"
     if rule.ended:
         ahead = "most_blocks is reached"
-    return f"block {last.blocks}, not decided: {names}{more}; {ahead}"
+    return f"block {last.blocks}, not decided: {names}; {ahead}"
 
 
 def state_of(error: BaseException | None) -> tuple[str, str]:

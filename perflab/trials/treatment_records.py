@@ -13,6 +13,7 @@ from perflab.recordings import Reason, RunWriter, TreatmentRecord
 from perflab.recordings.sameness import differences
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import load_service
+from perflab.statistics.in_words import first_of
 from perflab.trials.plan import Treatment
 
 NAMED = ("name", "levels", "label")
@@ -75,7 +76,6 @@ def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> l
     changed = list(map(str, differences(recorded, to_jsonable_python(reported))))
     if not changed:
         return []
-    more = [f"and {len(changed) - MOST_CHANGES} more"] if len(changed) > MOST_CHANGES else []
-    listed = ", ".join([*changed[:MOST_CHANGES], *more])
-    text = f"services report other settings than those in the run's record: {listed}"
+    some = first_of(changed, MOST_CHANGES)
+    text = f"services report other settings than those in the run's record: {some}"
     return [Reason(code="stack.settings", text=text)]

@@ -23,7 +23,7 @@ Reuse = Literal["keep_alive", "per_request"]
 ANY_STATUS, MOST_STATUS = 0, 999
 
 
-def _listed(given: Any) -> Any:
+def _statuses(given: Any) -> Any:
     """Return a status, or the several that a text or a list names (``201,409``)."""
     parts = given.split(",") if isinstance(given, str) else given
     parts = parts if isinstance(parts, list | tuple) else (parts,)
@@ -35,7 +35,7 @@ def _listed(given: Any) -> Any:
 
 
 # One status, or several.
-Statuses = Annotated[int | tuple[int, ...], BeforeValidator(_listed)]
+Statuses = Annotated[int | tuple[int, ...], BeforeValidator(_statuses)]
 
 
 class BytesBody(FrozenModel):

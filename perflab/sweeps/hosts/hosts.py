@@ -80,10 +80,10 @@ class SharedFolder:
         digests = {name: sha256_of(path) for name, path in files.items()}
         target = self.folder / place
         with self._explained():
-            stored = self._listed(place)
-            if stored not in (None, digests):
+            there = self._digests(place)
+            if there not in (None, digests):
                 raise FolderError(f"{self.folder}: has something else as {place} already")
-            if stored is None:
+            if there is None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with whole_folder(target) as temporary:
                     for name, path in files.items():
@@ -92,7 +92,7 @@ class SharedFolder:
                     write_file(temporary / LIST, lambda file: file.write(listed))
         return str(target)
 
-    def _listed(self, place: str) -> dict[str, str] | None:
+    def _digests(self, place: str) -> dict[str, str] | None:
         """Return the SHA-256 of each file of a copy; None where there is no whole copy."""
         try:
             listed: Any = json.loads((self.folder / place / LIST).read_bytes())

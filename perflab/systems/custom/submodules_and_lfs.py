@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from perflab.statistics.in_words import first_of
 from perflab.systems.custom.revisions import git
 
 GREP_S = 600.0
@@ -38,8 +39,8 @@ def check_whole(repository: Path, commit: str) -> None:
     missing = [path for path, kept in pointers(repository, commit).items() if not kept.is_file()]
     if missing:
         raise ValueError(
-            f"Git LFS keeps files of {commit:.9} that are not here ({_listed(missing)}): install "
-            f"git-lfs, and run 'git lfs fetch origin {commit}' in {repository}"
+            f"Git LFS keeps files of {commit:.9} that are not here ({first_of(missing, 1)}): "
+            f"install git-lfs, and run 'git lfs fetch origin {commit}' in {repository}"
         )
     for each in submodules(repository, commit):
         check_whole(each.repository, each.commit)
@@ -100,8 +101,8 @@ def refuse_pointers(top: Path, names: Iterable[Path]) -> None:
     found = [str(name) for name in listed if _is_pointer(top / name)]
     if found:
         raise ValueError(
-            f"files in {top} are only pointers of Git LFS ({_listed(found)}): install git-lfs, and "
-            "run 'git lfs pull' there"
+            f"files in {top} are only pointers of Git LFS ({first_of(found, 1)}): install "
+            "git-lfs, and run 'git lfs pull' there"
         )
 
 
@@ -156,10 +157,6 @@ def _not_here(path: str, name: str, repository: Path) -> str:
         f"the submodule '{path}' is not here: run '{UPDATE}' in {repository}, or, if the service "
         f"does without it, 'git config submodule.{name}.update {LEFT_OUT}'"
     )
-
-
-def _listed(paths: list[str]) -> str:
-    return paths[0] + f" and {len(paths) - 1} more" * (len(paths) > 1)
 
 
 def _grep(repository: Path, *words: str) -> str:
