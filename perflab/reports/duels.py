@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from perflab.analysis.doubts.still_warming import still_warming
-from perflab.analysis.doubts.unseen_answers import unlike, unseen_answers
+from perflab.analysis.doubts.unseen_answers import failing_alike, unlike, unseen_answers
 from perflab.analysis.effect_words import refused_words
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.gates.first_line import VARIANT, are_of_a_duel
@@ -90,13 +90,15 @@ def variants_answer(run: Run, findings: Sequence[Finding]) -> str:
 def other_answers(run: Run) -> list[str]:
     """Return a sentence for each variant whose answers are others: under load, or than the first's.
 
+    Where every variant mostly answers with an error, that is told, too.
+
     What a variant answers under load is held against all checks before the loads
     (:func:`perflab.analysis.doubts.unseen_answers.unseen_answers`).
 
     Every trial has the length and the digest of one body. Where a variant's bodies differ among
     themselves (they may hold the time), lengths that do not overlap tell it from the baseline.
     """
-    trials, under_load = run.trials(), [*unseen_answers(run).values()]
+    trials, under_load = run.trials(), [*unseen_answers(run).values(), *failing_alike(run)]
     if DIGEST not in trials:
         return [*under_load, *unlike(run)]
     answered = trials.dropna(subset=[LENGTH])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from perflab import api, systems
 from perflab.analysis import noise
-from perflab.analysis.doubts.answer_classes import Answers, class_of
+from perflab.analysis.doubts.answer_classes import AnswerClass, Answers, class_of
 from perflab.analysis.doubts.unseen_answers import CHECK, CLASS_COLUMNS, LOAD, TABLE, answer_rows
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.typical_values import typical_value
@@ -228,20 +229,22 @@ def test_the_notes_of_a_duel_say_once_how_long_trials_must_be_for_percentiles(
     ]
 
 
-@pytest.mark.parametrize("side", ["old", "new"])
-def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was_checked(
-    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, side: str
-) -> None:
-    right = class_of(200, "application/json", b'{"result": [1]}', 15)
-    error = class_of(200, "application/json", b'{"error": "busy"}', 17)
+RIGHT = class_of(200, "application/json", b'{"result": [1]}', 15)
+ERROR = class_of(200, "application/json", b'{"error": "busy"}', 17)
+
+
+def with_answers(
+    duel: Run, monkeypatch: pytest.MonkeyPatch, failed: Mapping[str, float], checked: AnswerClass
+) -> Run:
+    """Return a duel of which so many percent of a side's answers under load are errors."""
     tables = []
-    for row in duel_of_two.current_trials().itertuples():
-        bad = 98.0 if row.factor_variant == side else 0.5
-        loaded = [Answers(error, bad, '{"error": "busy"}'), Answers(right, 100 - bad)]
-        rows = [answer_rows(CHECK, {"": [Answers(right, 20)]}), answer_rows(LOAD, {"": loaded})]
+    for row in duel.current_trials().itertuples():
+        bad = failed[row.factor_variant]
+        loaded = [Answers(ERROR, bad, '{"error": "busy"}'), Answers(RIGHT, 100 - bad)]
+        rows = [answer_rows(CHECK, {"": [Answers(checked, 20)]}), answer_rows(LOAD, {"": loaded})]
         tables.append(pd.concat(rows).assign(trial_id=row.trial_id, treatment=row.treatment))
-    record = duel_of_two.record.model_copy(update={"tables": {TABLE: dict(CLASS_COLUMNS)}})
-    run = Run(duel_of_two.path)
+    record = duel.record.model_copy(update={"tables": {TABLE: dict(CLASS_COLUMNS)}})
+    run = Run(duel.path)
     monkeypatch.setattr(run, "record", record)
     real = Run.table
 
@@ -249,6 +252,27 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
         return pd.concat(tables) if name == TABLE else real(run, name, ids)
 
     monkeypatch.setattr(Run, "table", table)
+    return run
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(("old", "told"), [(100.0, True), (51.0, True), (49.0, False)])
+def test_variants_that_all_fail_are_told_to_be_compared_in_how_fast_they_fail(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, old: float, told: bool
+) -> None:
+    run = with_answers(duel_of_two, monkeypatch, {"old": old, "new": 100.0}, ERROR)
+    says = [text for text in other_answers(run) if "how fast they fail" in text]
+    assert bool(says) == told
+    if told:
+        assert says[0].startswith("most answers of every variant have a text in error, such as '{")
+
+
+@pytest.mark.parametrize("side", ["old", "new"])
+def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was_checked(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    failed = {"old": 0.5, "new": 0.5, side: 98.0}
+    run = with_answers(duel_of_two, monkeypatch, failed, RIGHT)
     monkeypatch.setattr(api, "run", lambda *_: run)
     monkeypatch.setattr(section, "write_report", lambda *_: [Path("figures/effect.svg")])
     for limits in ([], ["--fail-on", "p99>1.05"]):

@@ -146,6 +146,16 @@ class Answers:
     example: str = ""
 
 
+def failure_in(answer: AnswerClass) -> str:
+    """Return what says on the outermost level that a request failed, as a predicate; or nothing."""
+    for path, state in answer.keys:
+        if "." not in path and (
+            state == FAILURE or (path in ERRORS and state not in ("empty", "zero", "false"))
+        ):
+            return f"have {STATES[state]} in {path}"
+    return ""
+
+
 def above_of(path: str) -> str:
     """Return the path of what holds a key."""
     return path.rpartition(".")[0]

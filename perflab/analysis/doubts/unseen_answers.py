@@ -14,6 +14,7 @@ import pandas as pd
 from perflab.analysis.doubts.answer_classes import (
     AnswerClass,
     Answers,
+    failure_in,
     keys_as_text,
     keys_from_text,
 )
@@ -127,6 +128,35 @@ def unlike(run: Run) -> list[str]:
             and kinds[treatment].isdisjoint(kinds[baseline[0]])
         ]
     return told
+
+
+def failing_alike(run: Run) -> list[str]:
+    """Return a sentence for each request that every variant mostly answers with an error."""
+    if TABLE not in run.record.tables:
+        return []
+    rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
+    told = []
+    for request, of_request in rows[rows["when"] == LOAD].groupby(REQUEST, sort=False):
+        sides = of_request.groupby("treatment", sort=False)
+        failed = [_most_failed(_answers(of_side)) for _, of_side in sides]
+        if failed and all(failed):
+            to = " to " + str(request) if request else ""
+            told.append(
+                f"most answers{to} of every variant {failed[0]}. They are compared in how fast "
+                "they fail."
+            )
+    return told
+
+
+def _most_failed(answers: Iterable[Answers]) -> str:
+    """Return what says in more than half of the answers that they failed; or nothing."""
+    number, failed, words = 0.0, 0.0, ""
+    for each in answers:
+        number += each.number
+        if text := failure_in(each.answer):
+            failed += each.number
+            words = words or f"{text}, such as '{each.example}'"
+    return words if failed > number / 2 else ""
 
 
 def _answers(rows: pd.DataFrame) -> list[Answers]:
