@@ -117,13 +117,13 @@ def command(
     design: Annotated[
         str,
         _option(
-            "how variants share a block's time: auto (slices if responses are short), trials or "
+            "how variants share a block's time: auto (slices if answers come soon), trials or "
             "slices",
             VERDICT,
         ),
     ] = "",
     slice_ms: Annotated[
-        float | None, _option("length of a slice (as short as responses allow)", VERDICT)
+        float | None, _option("length of a slice (as short as response times allow)", VERDICT)
     ] = None,
     seed: Annotated[int | None, _option("decides the order of trials", VERDICT)] = None,
     fail_on: Annotated[

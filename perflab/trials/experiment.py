@@ -191,14 +191,14 @@ class DesignParameters(RunParameters):
         default="auto",
         description="how the treatments of a block share its time: in whole trials, one after the "
         "other; in slices, which take turns within a second; "
-        "auto: slices where load and responses allow them, else trials",
+        "auto: slices where load and response times allow them, else trials",
     )
     slice_ms: float | None = Field(
         default=None,
         ge=20,
         le=LONGEST_MS,
         description="with design = slices: length of a slice, of which the first fifth is not "
-        "counted; none: as short as responses allow",
+        "counted; none: as short as response times allow",
     )
 
     @model_validator(mode="after")
