@@ -23,6 +23,8 @@ TABLES_HERE: Mapping[str, Mapping[str, object]] = {
     "experiments": {"folders": [EXPERIMENTS]},
 }
 OF_DUELS = ("service", "load")
+# The experiment that a duel is.
+DUELS = "custom_service"
 # What a project's notebook compares: the last two commits, started as the project's file says.
 OF_THE_NOTEBOOK = {
     "project": FILE,

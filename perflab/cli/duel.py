@@ -25,12 +25,12 @@ from perflab.errors import (
     ServiceFailed,
     WrongAnswer,
 )
+from perflab.project import DUELS
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
     from perflab.reports.duel_pairs import Pair
 
-EXPERIMENT = "custom_service"
 OF_WHY = "   (with --why: what makes the difference)"
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
 
@@ -200,7 +200,7 @@ def command(
     from perflab.cli.duel_file import given
 
     with _statuses_of_git(bisect):
-        values, bounds, is_strict = given(EXPERIMENT, file, options, resume, fail_on or [])
+        values, bounds, is_strict = given(DUELS, file, options, resume, fail_on or [])
         strict = is_strict or strict
         if bisect and len(values.get("variants", ())) > 2:
             raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
@@ -245,7 +245,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     from perflab.reports.section import write_report
 
     thresholds = thresholds_of(bounds, "perflab duel --fail-on")
-    run = api.run(EXPERIMENT, values)
+    run = api.run(DUELS, values)
     findings = evaluate(run)
     pairs = pairs_of(findings, thresholds, judged(thresholds, findings))
     _summarise(run, pairs, wanted.summary)

@@ -17,7 +17,6 @@ from perflab.cli.outputs import make_console, named_here, print_table
 if TYPE_CHECKING:
     from perflab.recordings import Run
 
-STATES = ("valid", "invalid", "failed")
 # So many treatments are named.
 MOST_LABELS = 3
 
@@ -120,9 +119,11 @@ def _asked(parameters: Mapping[str, Any]) -> str:
 
 def _counts(run: Run) -> dict[str, int]:
     """Return the number of trials by state, without superseded ones."""
+    from perflab.recordings.tables import JUDGED_STATES
+
     states = run.current_trials()["state"].value_counts()
     # Imported trials have another state: "not judged".
-    return {**dict.fromkeys(STATES, 0), **{str(name): int(n) for name, n in states.items()}}
+    return {**dict.fromkeys(JUDGED_STATES, 0), **{str(name): int(n) for name, n in states.items()}}
 
 
 def _as_words(run: Run) -> dict[str, Any]:

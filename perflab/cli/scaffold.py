@@ -23,6 +23,7 @@ from perflab.host.files import replace_file, whole_folder
 from perflab.parameters import unknown
 from perflab.paths import notebook_file, notebooks_dir
 from perflab.project import (
+    DUELS,
     EXPERIMENTS,
     FILE,
     IGNORED,
@@ -40,7 +41,6 @@ SUFFIX, NAME, FILLED, PACKAGE = ".in", "NAME", "@NAME@", "@HOME@"
 # How a cell begins in the template of a notebook: its kind, and its id.
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
 OF_CODE: Mapping[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
-DUELS = "custom_service"
 # Keys of the project's file: an example of each, and what it is for.
 SERVICE_KEYS = {
     "command": (

@@ -148,17 +148,16 @@ def doctor() -> None:
 
 def _of_the_project() -> list[Finding]:
     """Return what of the project's ``perflab.toml`` does not work here."""
-    from perflab.cli.duel import EXPERIMENT
     from perflab.cli.duel_file import (
         problems_of_project,
         says_what_is_requested,
         unused_stores,
     )
-    from perflab.project import FILE, project_file
+    from perflab.project import DUELS, FILE, project_file
     from perflab.stacks.doctor import BEWARE, OK, WRONG, Finding
 
     try:
-        problems = problems_of_project(EXPERIMENT)
+        problems = problems_of_project(DUELS)
     except ParameterError as error:
         problems = list(error.problems)
     if problems == []:

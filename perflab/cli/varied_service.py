@@ -14,10 +14,10 @@ from typing import Any
 
 from perflab import systems
 from perflab.errors import ParameterError
+from perflab.project import DUELS
 from perflab.stacks.spec import ServiceSpec, load_service, service_names
 from perflab.trials.parameter_file import read_parameters
 
-DUELS = "custom_service"
 # The blanks of the template, for the example and for the service that a project describes.
 OF_THE_EXAMPLE = {
     "WHAT": "a delay", "FACTOR": "delay_ms", "TYPE": "float", "LEVELS": "2.0, 4.0",

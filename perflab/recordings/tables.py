@@ -24,7 +24,8 @@ TRIAL_ID = re.compile(r"b(\d{3,})-p(\d{2,})-a(\d+)")
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
 # The state of imported trials, which the lab neither measured nor can judge.
 NOT_JUDGED = "not judged"
-STATES = ("valid", "invalid", "failed", NOT_JUDGED)
+JUDGED_STATES = ("valid", "invalid", "failed")
+STATES = (*JUDGED_STATES, NOT_JUDGED)
 KINDS_OF_REMARK: Mapping[str, type[Remark]] = {"reasons": Reason, "warnings": Remark}
 
 _TEXT = ("trial_id", "treatment", "state", "started_at", "stopped")

@@ -16,7 +16,7 @@ from perflab.analysis.results import AgainstStudy, Compared
 from perflab.analysis.run_sides import AT_DIFFERENT_TIMES
 from perflab.recordings import Run
 from perflab.recordings.display import Shown, escaped, html_list
-from perflab.recordings.tables import NOT_JUDGED
+from perflab.recordings.tables import JUDGED_STATES, NOT_JUDGED
 from perflab.reports.causes import why_of_pairs
 from perflab.reports.cells import cell_text, estimate, is_numeric, p_value
 from perflab.reports.findings import (
@@ -32,7 +32,6 @@ from perflab.statistics.in_words import MISSING, counted
 RIGHT = frozenset({"n", "p", "trials"})
 # Up to so many treatments stand side by side; more stand one below the other.
 MOST_ACROSS = 8
-STATES = ("valid", "invalid", "failed")
 TREATMENT = "treatment"
 COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
 COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
@@ -120,7 +119,7 @@ def shown_summary(run: Run) -> Shown:
     """Return what each treatment did; a few treatments stand side by side."""
     table = readable_summary(run)
     counted = table.assign(trials=[_trials(row) for row in table.to_dict("records")])
-    responses = table.columns.drop([TREATMENT, *STATES, NOT_JUDGED], errors="ignore")
+    responses = table.columns.drop([TREATMENT, *JUDGED_STATES, NOT_JUDGED], errors="ignore")
     texts = counted[[TREATMENT, "trials", *responses]]
     # A response without any measurement has no column.
     texts = texts.loc[:, ~(texts == MISSING).all()]
@@ -135,7 +134,7 @@ def shown_summary(run: Run) -> Shown:
 def _trials(row: Mapping[Any, Any]) -> str:
     if NOT_JUDGED in row:
         return f"{row[NOT_JUDGED]}, {NOT_JUDGED}"
-    counts = [int(str(row[state]).replace(",", "")) for state in STATES]
+    counts = [int(str(row[state]).replace(",", "")) for state in JUDGED_STATES]
     return f"{counts[0]} of {sum(counts)} valid"
 
 
