@@ -14,7 +14,7 @@ from perflab.analysis.gates.thresholds import MORE_IS_BETTER, NAMES
 from perflab.cli.experiments import parameters_of, typed
 from perflab.load.options import LoadParameters
 from perflab.paths import project_root
-from perflab.project import EXPERIMENTS, RESULTS
+from perflab.project import DUELS, EXPERIMENTS, RESULTS
 from perflab.recordings.responses import BY_REQUEST, named
 from perflab.stacks.spec import load_service, service_names
 from perflab.stacks.stores import PREFIX
@@ -25,7 +25,7 @@ from perflab.systems.custom.variants import KINDS, KNOWN
 from perflab.trials.experiment import OF_THE_CALL, DesignParameters
 
 PAGE = project_root() / "docs" / "reference" / "perflab-toml.md"
-EXPERIMENT = "custom_service"
+
 # Where a key stands that has no table of its own.
 OF_VARIANTS = ("variants", "against", "working_tree", "folder")
 OF_LOAD = (*LoadParameters.model_fields, "path", "requests", "script")
@@ -144,7 +144,7 @@ def page() -> str:
             ],
         )  # fmt: skip
 
-    responses = systems.experiment(EXPERIMENT).responses
+    responses = systems.experiment(DUELS).responses
     gates = []
     for name, column in NAMES.items():
         sign, declared = "<" if name in MORE_IS_BETTER else ">", named(responses, column)

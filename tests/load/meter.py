@@ -14,7 +14,7 @@ from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.targets import split
 from perflab.load.workload import Workload
-from tests.load.hostile import read_request
+from tests.load.clients.hostile import read_request
 
 PIECE = bytes(range(256)) * 256
 

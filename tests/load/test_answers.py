@@ -26,7 +26,7 @@ from perflab.load.summary_table import table
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.load.workload.workload import ClientName
-from tests.load.http2_peer import Peer, peer
+from tests.load.clients.http2_peer import Peer, peer
 
 RIGHT = json.dumps({"jsonrpc": "2.0", "id": 1, "result": [*range(30)]}).encode()
 ERROR = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"message": "Internal error"}}).encode()

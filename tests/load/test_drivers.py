@@ -27,7 +27,7 @@ from perflab.load.workers.scripted import ScriptedDriver
 from perflab.load.workers.timer import Timer
 from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Scripted, Stage
 from perflab.load.workload.schedule import active, instants
-from tests.load.hostile import on_uvloop
+from tests.load.clients.hostile import on_uvloop
 from tests.load.virtual import MS, ORIGIN, START_NS, S, Sent, World
 
 WORLDS = st.builds(

@@ -11,7 +11,7 @@ from h2.connection import H2Connection
 from h2.events import RequestReceived
 
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import End, Hostile, Part, Script, on_uvloop
+from tests.load.clients.hostile import End, Hostile, Part, Script, on_uvloop
 from tests.load.meter import drive
 from tests.load.processes import a_certificate
 

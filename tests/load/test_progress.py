@@ -18,7 +18,7 @@ from perflab.load.summary_table import table as table_of
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables
-from tests.load.hostile import Hostile, Part, Script, beside, on_uvloop, play
+from tests.load.clients.hostile import Hostile, Part, Script, beside, on_uvloop, play
 from tests.load.processes import a_worker
 
 SIZE = 2_000_000

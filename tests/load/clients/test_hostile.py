@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.load.workload import ClosedLoop, Request, Workload
-from tests.load.hostile import (
+from tests.load.clients.hostile import (
     OK,
     ClientReport,
     End,

@@ -11,7 +11,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-from tests.load.hostile import ENDLESS, End, Part, Script
+from tests.load.clients.hostile import ENDLESS, End, Part, Script
 
 DEFLATE = "permessage-deflate"
 CONT, TEXT, BINARY, CLOSE, PING = 0, 1, 2, 8, 9

@@ -23,8 +23,8 @@ from perflab.load.clients.targets import split
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.stacks.plan import Node, StackPlan
-from tests.load.hostile import on_uvloop
-from tests.load.http2_peer import ANSWER_S, Seen, peer
+from tests.load.clients.hostile import on_uvloop
+from tests.load.clients.http2_peer import ANSWER_S, Seen, peer
 from tests.load.meter import Meter
 from tests.load.processes import a_certificate
 from tests.stacks.asking import started

@@ -15,7 +15,7 @@ from perflab.load.clients.client import LeanClient
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.targets import Origin, addresses, split
 from perflab.load.workload import ClosedLoop, Connections, Request, Reuse, Workload
-from tests.load.hostile import (
+from tests.load.clients.hostile import (
     OK,
     ClientReport,
     Hostile,

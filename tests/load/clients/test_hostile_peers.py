@@ -16,8 +16,8 @@ from perflab.load.checks.failures import causes, in_words
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import ENDLESS, OK, Hostile, Part, beside, peak_bytes
-from tests.load.hostile_websockets import answers
+from tests.load.clients.hostile import ENDLESS, OK, Hostile, Part, beside, peak_bytes
+from tests.load.clients.hostile_websockets import answers
 from tests.load.processes import a_worker
 
 HEAD = b"HTTP/1.1 200 OK\r\n"

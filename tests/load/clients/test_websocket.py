@@ -20,8 +20,17 @@ from perflab.load.clients.websocket import WebSocket, connect
 from perflab.load.clients.websocket_messages import Deflate, WebSocketError
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
-from tests.load.hostile import Hostile, Part, Script, accepting, beside, peak_bytes
-from tests.load.hostile_websockets import CONT, DEFLATE, PEERS, TEXT, Ears, Peer, closing, frame
+from tests.load.clients.hostile import Hostile, Part, Script, accepting, beside, peak_bytes
+from tests.load.clients.hostile_websockets import (
+    CONT,
+    DEFLATE,
+    PEERS,
+    TEXT,
+    Ears,
+    Peer,
+    closing,
+    frame,
+)
 from tests.load.processes import a_certificate, a_worker, served
 
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])

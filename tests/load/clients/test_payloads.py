@@ -18,7 +18,7 @@ from perflab.load.clients.exchange import Prepared
 from perflab.load.clients.targets import Origin
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Connections, Request, Workload
-from tests.load.hostile import on_uvloop
+from tests.load.clients.hostile import on_uvloop
 from tests.load.meter import Meter, drive
 from tests.support.examples import examples
 

@@ -21,7 +21,7 @@ from perflab.load.clients.response import (
     server_phases,
 )
 from perflab.load.workload import Request
-from tests.load.hostile import ClientReport, on_uvloop, send
+from tests.load.clients.hostile import ClientReport, on_uvloop, send
 from tests.load.meter import PIECE, Meter, crc32_of, cut
 from tests.support.examples import examples
 

@@ -19,7 +19,7 @@ from perflab.load.clients.stream_formats import LONGEST_EVENT_BYTES, JsonLines, 
 from perflab.load.clients.streams import Streamed, Streaming
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Request
-from tests.load.hostile import ClientReport, Part, Script, on_uvloop, play
+from tests.load.clients.hostile import ClientReport, Part, Script, on_uvloop, play
 from tests.load.meter import cut
 from tests.support.examples import examples
 

@@ -23,7 +23,7 @@ from perflab.load.summary import LoadSummary
 from perflab.load.summary_table import table
 from perflab.load.workload import Burst, ClosedLoop, Request, Workload
 from perflab.systems.custom.instruments import RightAnswer
-from tests.load.hostile import Hostile, Part, Script, beside, on_uvloop
+from tests.load.clients.hostile import Hostile, Part, Script, beside, on_uvloop
 from tests.load.meter import drive
 from tests.support.examples import examples
 
