@@ -58,6 +58,8 @@ VARIABLE = re.compile(
     r"\b(DATABASE|POSTGRES(?:QL)?|PG|DB|REDIS|VALKEY|CACHE)_?"
     r"(URL|URI|DSN|HOST|PORT|USER|PASSWORD|DB|NAME|DATABASE)\b"
 )
+# A variable without which a Python service raises KeyError; those that the lab sets are none.
+REQUIRED = re.compile(r"os\.environ\[[\"']((?!(?:PORT|HOST)[\"'])\w+)[\"']\](?!\s*=[^=])")
 FIELDS = {"uri": "url", "dsn": "url", "db": "name", "database": "name"}
 # What SQLAlchemy must be told of a driver that is not its default.
 DRIVERS = ("asyncpg", "psycopg")
@@ -98,9 +100,24 @@ def found_in(folder: Path) -> Found:
                 found.env.setdefault(match[0], (value, f"{name} reads it"))
         if healthy := HEALTH.search(text):
             found.service.setdefault("health", (f"/{healthy[1]}", name))
+    samples = _of_samples(sources)
+    for name, text in sources.items():
+        for required in REQUIRED.findall(text):
+            why = f"{name} fails without it; a value for tests"
+            found.env.setdefault(required, (samples.get(required) or "test", why))
     if {"db", "command"} <= {*found.needs, *found.service} and (setup := _setup(folder, made)):
         found.service["setup"] = setup
     return found
+
+
+def _of_samples(sources: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that samples of a file of variables give."""
+    lines = (
+        line.strip().removeprefix("export ").partition("=")
+        for name, text in sources.items()
+        for line in (text.splitlines() if Path(name).name in SAMPLES else ())
+    )
+    return {name.strip(): value.strip().strip("'\"") for name, _, value in lines}
 
 
 def _start(

@@ -136,7 +136,7 @@ def doctor() -> None:
     """
     from perflab.stacks.doctor import examine
 
-    findings = [*examine(), *_of_the_project()]
+    findings = [*_of_the_project(), *examine()]
     table = Table("what", "state", "found", "what to do")
     for finding in findings:
         state = Text(finding.state, STYLES[finding.state])

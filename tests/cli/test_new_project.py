@@ -65,6 +65,7 @@ def test_the_notebook_compares_the_last_commits_and_is_otherwise_the_labs(here: 
 
 FASTAPI = "from fastapi import FastAPI\napi: FastAPI = FastAPI()\n@api.get('/health')\n"
 FLASK = "import os, flask\napp = flask.Flask(__name__)\nURL = os.environ['DATABASE_URL']\n"
+DJANGO = "KEY, MEDIA = os.environ['KEY'], os.environ['MEDIA']\nBIND = os.environ['PORT']\n"
 NODE = {"scripts": {"start": "node server.js", "build": "tsc"}, "dependencies": {"ioredis": "5"}}
 GO = "module shop\ngo 1.22\nrequire (\n\tgithub.com/jackc/pgx/v5 v5.7.1\n)\n"
 PQ = 'package main\nfunc main() { open(os.Getenv("DATABASE_URL")) }\n'
@@ -88,9 +89,10 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, object]]] = {
     ),
     "django": (
         {"pyproject.toml": '[project]\ndependencies = ["Django>=5", "gunicorn"]',
-         "manage.py": "", "site/wsgi.py": ""},
+         "manage.py": 'os.environ["DJANGO_SETTINGS_MODULE"] = "site.settings"', "site/wsgi.py": "",
+         "site/settings.py": DJANGO, ".env.example": "export MEDIA='/tmp/media'\nKEY=\n"},
         {"command": ".venv/bin/gunicorn site.wsgi --bind {host}:{port}",
-         "prepare": f"{VENV} ."},
+         "prepare": f"{VENV} .", "env": ["KEY=test", "MEDIA=/tmp/media"]},
     ),
     "procfile": (
         {"Procfile": "release: python manage.py migrate\nweb: gunicorn app --bind 0.0.0.0:$PORT\n",
