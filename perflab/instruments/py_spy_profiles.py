@@ -91,7 +91,7 @@ def _completed(chains: Sequence[Chain]) -> Iterator[Chain]:
     callers: defaultdict[Frame, list[Chain]] = defaultdict(list)
     for chain in chains:
         if chain[0] == outermost:
-            for frame in {*chain[1:]}:
+            for frame in lengths.keys() & {*chain[1:]}:
                 callers[frame].append(chain[: chain.index(frame)])
     turns = {frame: cycle(each) for frame, each in callers.items()}
     for chain in chains:
