@@ -16,7 +16,7 @@ from perflab.paths import project_root
 from perflab.recordings import Run
 
 PAGE = (project_root() / "docs" / "reference" / "promise.md").read_text()
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 RECORDING = DATA / "recording_0_1"
 STATUSES = {
     "perflab compare": {compare.WORSE, compare.NOT_COMPARABLE, compare.TOO_FEW_RUNS},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 PACKAGE = CHECKOUT / "perflab"
 MAP = (CHECKOUT / "docs" / "explanation" / "architecture.md").read_text()
 # The rows of the map's table, from the top down: a room imports only from rooms below it.
