@@ -200,12 +200,12 @@ def command(
     from perflab.cli.duel_file import given
 
     with _statuses_of_git(bisect):
-        values, bounds, is_strict = given(DUELS, file, options, resume, fail_on or [])
+        values, fail_on, is_strict = given(DUELS, file, options, resume, fail_on or [])
         strict = is_strict or strict
         if bisect and len(values.get("variants", ())) > 2:
             raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
         wanted = Wanted(strict, bisect, as_json, Path(summary) if summary else None)
-        _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, wanted)
+        _carry_out(values | ({"wait_s": wait} if wait else {}), fail_on, wanted)
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _statuses_of_git(asked: bool) -> Iterator[None]:
         raise typer.Exit(SKIPPED if is_a_variants else LAB_FAILED) from None
 
 
-def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> None:
+def _carry_out(values: dict[str, Any], fail_on: list[str], wanted: Wanted) -> None:
     """Run, print the answer, save the figures; end with the status of the gate."""
     from perflab import api
     from perflab.analysis.evaluation import evaluate
@@ -244,7 +244,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], wanted: Wanted) -> Non
     from perflab.reports.methods import command as command_of
     from perflab.reports.section import write_report
 
-    thresholds = thresholds_of(bounds, "perflab duel --fail-on")
+    thresholds = thresholds_of(fail_on, "perflab duel --fail-on")
     run = api.run(DUELS, values)
     findings = evaluate(run)
     pairs = pairs_of(findings, thresholds, judged(thresholds, findings))

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def with_enough_blocks(
-    values: dict[str, Any], checked: RunParameters, bounds: int, subject: str
+    values: dict[str, Any], checked: RunParameters, thresholds: int, subject: str
 ) -> dict[str, Any]:
     """Return the parameters of a duel, with more blocks where its gate needs them.
 
-    ``values`` are those that were given, and ``bounds`` counts the thresholds of all pairs.
+    ``values`` are those that were given, and ``thresholds`` counts the thresholds of all pairs.
     ParameterError where the given number of blocks is too small for any of them to be crossed.
     """
     from perflab.analysis.gates.gate_blocks import (
@@ -26,19 +26,19 @@ def with_enough_blocks(
         fewest_blocks,
     )
 
-    if not bounds:
+    if not thresholds:
         return values
-    needed, rule = fewest_blocks(bounds), checked.until_decided
+    needed, rule = fewest_blocks(thresholds), checked.until_decided
     if rule is None and "blocks" not in values:
         return values | {"blocks": max(int(checked.blocks), needed + SPARE_BLOCKS)}
     name = "blocks" if rule is None else "most_blocks"
     given = checked.planned_blocks
-    if can_fail(given, bounds) if rule is None else can_fail_at_last(rule, bounds):
+    if can_fail(given, thresholds) if rule is None else can_fail_at_last(rule, thresholds):
         return values
-    while rule is not None and not can_fail_at_last(rule, bounds):
+    while rule is not None and not can_fail_at_last(rule, thresholds):
         needed = rule.most_blocks + 1
         rule = checked.model_copy(update={"most_blocks": needed}).until_decided
-    asked = counted(bounds, "threshold")
+    asked = counted(thresholds, "threshold")
     problem = (
         f"{name} = {given} is too few for {asked} (each counts for each variant): none could fail, "
         f"however much worse a variant is; give {name} = {needed} or more"

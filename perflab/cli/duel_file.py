@@ -58,12 +58,12 @@ def given(
         lambda name: _flag(name) if name in options else "",
     )
     of_run = {name: value for name, value in values.items() if name not in gate}
-    bounds = [*checked.fail_on, *fail_on]
+    thresholds = [*checked.fail_on, *fail_on]
     if run:
-        return of_run | {"resume": run}, bounds, checked.strict
-    _refuse_unknown_requests(bounds, checked.request_names)
-    of_all_pairs = len(bounds) * (len(checked.variants) - 1)
-    return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), bounds, checked.strict
+        return of_run | {"resume": run}, thresholds, checked.strict
+    _refuse_unknown_requests(thresholds, checked.request_names)
+    of_all_pairs = len(thresholds) * (len(checked.variants) - 1)
+    return with_enough_blocks(of_run, checked, of_all_pairs, SUBJECT), thresholds, checked.strict
 
 
 def problems_of_project(experiment: str) -> list[str] | None:
@@ -126,8 +126,8 @@ def _flag(name: str) -> str:
     return f"--{FLAGS.get(name, name).removesuffix('_s').replace('_', '-')}"
 
 
-def _refuse_unknown_requests(bounds: Sequence[str], names: Sequence[str]) -> None:
+def _refuse_unknown_requests(thresholds: Sequence[str], names: Sequence[str]) -> None:
     """Raise ParameterError for thresholds on requests that the load does not have."""
-    asked = [bound.rpartition(":")[0].strip() for bound in bounds if ":" in bound]
+    asked = [text.rpartition(":")[0].strip() for text in thresholds if ":" in text]
     if problems := unknown("request", asked, names):
         raise ParameterError("perflab duel --fail-on", problems)

@@ -58,8 +58,12 @@ VARIABLE = re.compile(
     r"\b(DATABASE|POSTGRES(?:QL)?|PG|DB|REDIS|VALKEY|CACHE)_?"
     r"(URL|URI|DSN|HOST|PORT|USER|PASSWORD|DB|NAME|DATABASE)\b"
 )
-# A variable without which a Python service raises KeyError; those that the lab sets are none.
-REQUIRED = re.compile(r"os\.environ\[[\"']((?!(?:PORT|HOST)[\"'])\w+)[\"']\](?!\s*=[^=])")
+# A variable that a Python service reads, and may fail without; those that every process has, and
+# those that the lab sets, are none.
+READ = re.compile(
+    r"os\.environ\[[\"']((?!(?:PORT|HOST|PATH|HOME|USER|LANG|TZ|TMPDIR)[\"'])[A-Za-z_][A-Za-z0-9_]*)"
+    r"[\"']\](?!\s*=[^=])"
+)
 FIELDS = {"uri": "url", "dsn": "url", "db": "name", "database": "name"}
 # What SQLAlchemy must be told of a driver that is not its default.
 DRIVERS = ("asyncpg", "psycopg")
@@ -67,11 +71,15 @@ DRIVERS = ("asyncpg", "psycopg")
 
 @dataclass
 class Found:
-    """Keys of the tables of a service, each with its value and where it was seen."""
+    """Keys of the tables of a service, each with its value and where it was seen.
+
+    ``read`` are variables that may be needed, each with the file that reads it.
+    """
 
     service: dict[str, tuple[str, str]] = field(default_factory=dict)
     needs: dict[str, tuple[str, str]] = field(default_factory=dict)
     env: dict[str, tuple[str, str]] = field(default_factory=dict)
+    read: dict[str, str] = field(default_factory=dict)
 
 
 def found_in(folder: Path) -> Found:
@@ -100,24 +108,11 @@ def found_in(folder: Path) -> Found:
                 found.env.setdefault(match[0], (value, f"{name} reads it"))
         if healthy := HEALTH.search(text):
             found.service.setdefault("health", (f"/{healthy[1]}", name))
-    samples = _of_samples(sources)
     for name, text in sources.items():
-        for required in REQUIRED.findall(text):
-            why = f"{name} fails without it; a value for tests"
-            found.env.setdefault(required, (samples.get(required) or "test", why))
+        found.read |= dict.fromkeys(READ.findall(text), name) | found.read
     if {"db", "command"} <= {*found.needs, *found.service} and (setup := _setup(folder, made)):
         found.service["setup"] = setup
     return found
-
-
-def _of_samples(sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that samples of a file of variables give."""
-    lines = (
-        line.strip().removeprefix("export ").partition("=")
-        for name, text in sources.items()
-        for line in (text.splitlines() if Path(name).name in SAMPLES else ())
-    )
-    return {name.strip(): value.strip().strip("'\"") for name, _, value in lines}
 
 
 def _start(

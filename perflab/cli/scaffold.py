@@ -111,10 +111,11 @@ def _settings(found: Found) -> str:
     example, purpose = SERVICE_KEYS["setup"]
     prepared_by = found.service.get("prepare", ("",))[0].partition(" ")[0]
     service_keys = {**SERVICE_KEYS, "setup": (SETUPS.get(prepared_by, example), purpose)}
+    read = {name: ("", f"{file} reads it") for name, file in found.read.items()}
     for table, known, there in (
         ("service", service_keys, found.service),
         ("service.needs", NEEDS_KEYS, found.needs),
-        ("service.env", ENV_KEYS, found.env),
+        ("service.env", {**ENV_KEYS, **read}, found.env),
     ):
         lines.append(f"[{table}]")
         entries = {**{name: ("# ", *entry) for name, entry in known.items()},

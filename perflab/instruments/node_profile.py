@@ -173,7 +173,8 @@ def functions_of(profile: Mapping[str, Any], folder: str) -> Counter[Function]:
     """Return the samples of a profile by function of the service's own code, and package.
 
     A sample counts for the innermost function of a file that is neither Node's nor a package's, as
-    :func:`perflab.instruments.py_spy.own_functions` has it; what V8 does without one has its name.
+    :func:`perflab.instruments.py_spy_profiles.own_functions` has it; what V8 does without one has
+    its name.
     """
     nodes, above = _tree(profile)
     names: dict[int, str] = {}

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, cycle
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 
@@ -23,6 +23,8 @@ from perflab.recordings.causes import MODULE
 _INSTALLED = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+)/")
 _THREAD = re.compile(r"\bThread (\d+)")
 _PART = re.compile(r"(?:(?:\.<locals>)?\.?<(?!locals)\w+>)+$")
+# Of one function at most so many chains are cut for each whole one.
+MOST_CUT = 3
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
 # The innermost function of a thread that waits: for sockets, for work, or for another thread.
@@ -80,22 +82,31 @@ def _completed(chains: Sequence[Chain]) -> Iterator[Chain]:
     """Yield the chains of a thread, with the callers of its outermost function where they miss.
 
     A chain that changed while it was read ends early: it does not begin with the thread's outermost
-    function, but with one that others call. It gets the callers that this function has in whole
-    chains, one after the other, so that each counts as often as it is seen there.
+    function, but with one that others call. It gets callers that this function has in whole chains;
+    over all such chains, each as often as it is seen there. What seldom has callers, as the first
+    function of a greenlet may, truly begins its chains.
     """
     # Whole chains are many and long, others short.
     lengths: Counter[Frame] = Counter()
     for chain in chains:
         lengths[chain[0]] += len(chain)
     outermost = max(lengths, key=lengths.__getitem__, default=None)
-    callers: defaultdict[Frame, list[Chain]] = defaultdict(list)
+    begun = Counter(chain[0] for chain in chains if chain[0] != outermost)
+    callers: defaultdict[Frame, list[tuple[Chain, int]]] = defaultdict(list)
     for chain in chains:
         if chain[0] == outermost:
-            for frame in lengths.keys() & {*chain[1:]}:
-                callers[frame].append(chain[: chain.index(frame)])
-    turns = {frame: cycle(each) for frame, each in callers.items()}
+            innermost = {frame: depth for depth, frame in enumerate(chain)}
+            for frame in begun.keys() & innermost.keys():
+                callers[frame].append((chain, innermost[frame]))
+    done: Counter[Frame] = Counter()
     for chain in chains:
-        yield next(turns[chain[0]]) + chain if chain[0] in turns else chain
+        known, count = callers[chain[0]], begun[chain[0]]
+        if known and MOST_CUT * len(known) >= count:
+            whole, depth = known[done[chain[0]] * len(known) // count]
+            done[chain[0]] += 1
+            yield whole[:depth] + chain
+        else:
+            yield chain
 
 
 def _name(frame: Frame) -> str:

@@ -125,7 +125,7 @@ def _of_other_blocks(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
 
 def _of_gate(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield that too few blocks count for a gate to fail, where that left thresholds unjudged."""
-    bounds = sum(len(pair.gate) for pair in pairs)
+    thresholds = sum(len(pair.gate) for pair in pairs)
     names: dict[str, int] = {}
     for pair in pairs:
         for threshold, result in pair.gate.items():
@@ -136,7 +136,8 @@ def _of_gate(pairs: Sequence[Pair]) -> Iterator[str]:
     if names:
         yield (
             f"{', '.join(names)}: not judged, because only {counted(min(names.values()), 'block')} "
-            f"count; a gate of {counted(bounds, 'threshold')} needs {fewest_blocks(bounds)} to fail"
+            f"count; a gate of {counted(thresholds, 'threshold')} needs "
+            f"{fewest_blocks(thresholds)} to fail"
         )
 
 

@@ -13,6 +13,7 @@ from perflab.analysis.doubts.answer_classes import (
     AnswerClass,
     Answers,
     class_of,
+    failure_in,
     keys_as_text,
     keys_from_text,
 )
@@ -22,6 +23,24 @@ RPC = {"jsonrpc": "2.0", "id": 1, "result": {"total": 42, "items": [1, 2, 3]}}
 RPC_ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "Internal error"}}
 LOGIN = b"<html><form>" + b"login " * 100 + b"</form></html>"
 JSON, HTML = "application/json", "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "told"),
+    [
+        ({"error": {"code": 1}}, 200, "have an object in error"),
+        ({"errors": ["busy"], "data": None}, 200, "have a list in errors"),
+        ({"error": "busy"}, 200, "have a text in error"),
+        ({"error": "busy"}, 404, ""),
+        *(({"error": none, "data": [1]}, 200, "") for none in (None, "", 0, False, [], {})),
+        ({"status": "fail", "id": 3}, 200, ""),
+        ({"job": {"error": "busy"}}, 200, ""),
+    ],
+)
+def test_an_error_with_a_status_of_success_is_seen(
+    document: dict[str, Any], status: int, told: str
+) -> None:
+    assert failure_in(of(document, status=status)) == told
 
 
 def of(document: Any, content_type: str = JSON, status: int = 200) -> AnswerClass:

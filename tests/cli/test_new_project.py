@@ -90,9 +90,9 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, object]]] = {
     "django": (
         {"pyproject.toml": '[project]\ndependencies = ["Django>=5", "gunicorn"]',
          "manage.py": 'os.environ["DJANGO_SETTINGS_MODULE"] = "site.settings"', "site/wsgi.py": "",
-         "site/settings.py": DJANGO, ".env.example": "export MEDIA='/tmp/media'\nKEY=\n"},
+         "site/settings.py": DJANGO},
         {"command": ".venv/bin/gunicorn site.wsgi --bind {host}:{port}",
-         "prepare": f"{VENV} .", "env": ["KEY=test", "MEDIA=/tmp/media"]},
+         "prepare": f"{VENV} ."},
     ),
     "procfile": (
         {"Procfile": "release: python manage.py migrate\nweb: gunicorn app --bind 0.0.0.0:$PORT\n",
@@ -157,6 +157,22 @@ def test_what_is_found_stands_in_the_file_and_a_duel_understands_it(
     revisions = [f"{each}=tree:{here}" for each in ("old", "new")]
     options = {"variants": revisions} | ({} if "command" in parameters else {"command": "cat"})
     assert given("custom_service", "", options, "")[0]["variants"] == revisions
+
+
+def test_variables_that_a_service_reads_are_named_and_none_is_set(here: Path) -> None:
+    (here / "settings.py").write_text(
+        "KEY, URL = os.environ['KEY'], os.environ[\"BROKER_URL\"]\n"
+        "os.environ['DJANGO_SETTINGS_MODULE'] = 'site'\nos.environ['SCHLÜSSEL']\n"
+        "at = os.environ['PORT'], os.environ['PATH'], os.environ['HOME']\n"
+    )
+    (here / ".env.example").write_text("BROKER_URL=redis://localhost:6379/0  # of mine\n")
+    new_project()
+    text = (here / FILE).read_text()
+    of_env = text.partition("[service.env]\n")[2].partition("\n[")[0].strip().splitlines()
+    assert of_env[1:] == [
+        f'# {name} = ""  # settings.py reads it' for name in ("KEY", "BROKER_URL")
+    ]
+    assert "env" not in read_parameters(here / FILE, "test")[0]
 
 
 def test_every_example_of_the_file_is_a_key_that_a_duel_knows(here: Path) -> None:

@@ -104,6 +104,17 @@ def test_a_chain_that_lost_its_callers_gets_those_it_has_in_whole_chains() -> No
     # In another thread nobody calls them.
     document["profiles"] = [{"samples": whole}, {"samples": cut}]
     assert own_functions(json.dumps(document), "/srv/x1")["module json", ""] == 8
+    # Callers that come one after the other in time share the cut chains nevertheless.
+    document["profiles"] = [{"samples": [[0, 1, 3]] * 50 + [[0, 2, 3]] * 50 + [[3]] * 20}]
+    assert own_functions(json.dumps(document), "/srv/x1") == {
+        ("list_items (shop.py)", "json"): 60, ("create (shop.py)", "json"): 60,
+    }  # fmt: skip
+    # A function that calls itself is called last by who called it last.
+    document["profiles"] = [{"samples": [[0, 1, 3, 2, 3]] * 40 + [[3]] * 40}]
+    assert own_functions(json.dumps(document), "/srv/x1") == {("create (shop.py)", "json"): 80}
+    # What hardly anybody calls begins its chains itself.
+    document["profiles"] = [{"samples": [[0, 1, 2, 3]] * 99 + [[0, 2, 1, 4]] + [[4]] * 200}]
+    assert own_functions(json.dumps(document), "/srv/x1")["module json", ""] == 200
 
 
 WORK, GUNICORN = ("work (app.py)", ""), ("module gunicorn", "")

@@ -88,6 +88,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.alone
 @pytest.mark.promise
 def test_work_of_a_library_belongs_to_the_function_that_calls_it(tmp_path: Path) -> None:
     # Chains of short calls change while they are read: a third of them had lost their callers.

@@ -101,7 +101,7 @@ def _keys(document: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, s
         return
     for key, value in document.items():
         is_failure = key in TOLD_BY and str(value).casefold() in FAILURES
-        is_zero = key in CODES and value == 0 and isinstance(value, int)
+        is_zero = key in CODES | ERRORS and value == 0 and isinstance(value, int)
         yield f"{above}{key}", FAILURE if is_failure else "zero" if is_zero else _state(value)
         if isinstance(value, list) and all(isinstance(element, dict) for element in value):
             alike = set[str]().union(*value[:1]).intersection(*value)
@@ -147,11 +147,9 @@ class Answers:
 
 
 def failure_in(answer: AnswerClass) -> str:
-    """Return what says on the outermost level that a request failed, as a predicate; or nothing."""
+    """Return that an answer whose status is a success has an error, as a predicate; or nothing."""
     for path, state in answer.keys:
-        if "." not in path and (
-            state == FAILURE or (path in ERRORS and state not in ("empty", "zero", "false"))
-        ):
+        if path in ERRORS and state not in ("empty", "zero", "false") and answer.status < 400:
             return f"have {STATES[state]} in {path}"
     return ""
 

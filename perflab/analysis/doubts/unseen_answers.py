@@ -6,7 +6,7 @@ The checks are those of all variants, before every load of the run.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import pandas as pd
@@ -61,17 +61,24 @@ def unseen_answers(run: Run) -> dict[str, str]:
     return told
 
 
-def _unseen_answers(run: Run) -> dict[str, str]:
+def _by_request(run: Run, *when: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each request; ``when`` they were answered, or always."""
     if TABLE not in run.record.tables:
-        return {}
+        return
     # What was answered in a trial that is not valid was answered all the same.
     rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
     if REQUEST not in rows:  # of runs before loads had several requests
         rows = rows.assign(**{REQUEST: ""})
-    told: dict[str, str] = {}
+    rows = rows[rows["when"].isin(when)] if when else rows
     for request, of_request in rows.groupby(REQUEST, sort=False):
+        yield str(request), of_request
+
+
+def _unseen_answers(run: Run) -> dict[str, str]:
+    told: dict[str, str] = {}
+    for request, of_request in _by_request(run):
         # Of each treatment the first sentence is enough.
-        told = _unseen_of(run, str(request), of_request) | told
+        told = _unseen_of(run, request, of_request) | told
     return told
 
 
@@ -108,14 +115,11 @@ def unlike(run: Run) -> list[str]:
 
     None of the kinds of the first answers is then one that the baseline gives.
     """
-    if TABLE not in run.record.tables:
-        return []
-    rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
     baseline, *others = (
         (item.name, "/".join(item.levels.values())) for item in run.record.treatments
     )
     told = []
-    for request, of_request in rows[rows["when"] == FIRST].groupby(REQUEST, sort=False):
+    for request, of_request in _by_request(run, FIRST):
         kinds = {
             treatment: {each.answer.coarse for each in _answers(of_side)}
             for treatment, of_side in of_request.groupby("treatment", sort=False)
@@ -132,31 +136,27 @@ def unlike(run: Run) -> list[str]:
 
 def failing_alike(run: Run) -> list[str]:
     """Return a sentence for each request that every variant mostly answers with an error."""
-    if TABLE not in run.record.tables:
-        return []
-    rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
     told = []
-    for request, of_request in rows[rows["when"] == LOAD].groupby(REQUEST, sort=False):
+    for request, of_request in _by_request(run, LOAD):
         sides = of_request.groupby("treatment", sort=False)
         failed = [_most_failed(_answers(of_side)) for _, of_side in sides]
-        if failed and all(failed):
-            to = " to " + str(request) if request else ""
+        if len(failed) == len(run.record.treatments) and all(failed):
+            to = f" to {request}" if request else ""
             told.append(
-                f"most answers{to} of every variant {failed[0]}. They are compared in how fast "
-                "they fail."
+                f"most answers{to} of every variant {failed[0]}. They may be compared in how fast "
+                "they fail. Way out: mend the request, or give a text that every right answer "
+                "holds (--expect-body)."
             )
     return told
 
 
-def _most_failed(answers: Iterable[Answers]) -> str:
+def _most_failed(answers: Sequence[Answers]) -> str:
     """Return what says in more than half of the answers that they failed; or nothing."""
-    number, failed, words = 0.0, 0.0, ""
-    for each in answers:
-        number += each.number
-        if text := failure_in(each.answer):
-            failed += each.number
-            words = words or f"{text}, such as '{each.example}'"
-    return words if failed > number / 2 else ""
+    failed = [each for each in answers if failure_in(each.answer)]
+    if not sum(each.number for each in failed) > sum(each.number for each in answers) / 2:
+        return ""
+    usual = max(failed, key=lambda each: each.number)
+    return f"{failure_in(usual.answer)}, such as '{usual.example}'"
 
 
 def _answers(rows: pd.DataFrame) -> list[Answers]:

@@ -44,7 +44,7 @@ def test_a_copy_is_whole_and_is_never_overwritten(results: SharedFolder, folder:
     assert (copy / "run.json").read_text() == "{}"
 
 
-def test_a_store_that_cannot_be_written_is_told() -> None:
+def test_a_folder_that_cannot_be_written_is_told() -> None:
     with pytest.raises(FolderError, match="Check the folder"):
         SharedFolder("/proc/nosuch").check_writable()
 
@@ -60,7 +60,7 @@ def test_an_address_is_refused_and_not_repeated(address: str) -> None:
     assert "AKEY" not in str(refused.value)
 
 
-def test_the_runs_of_a_store_are_listed_where_they_lie(perflab: Tell, tmp_path: Path) -> None:
+def test_the_runs_of_that_folder_are_listed_where_they_lie(perflab: Tell, tmp_path: Path) -> None:
     measured, results = tmp_path / "measured", tmp_path / "results"
     for name in ("20260101-first", "20260102-other"):
         write_run(measured, blocks=1, requests=40, run_id=name)
