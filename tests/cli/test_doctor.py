@@ -161,8 +161,11 @@ def test_a_project_without_a_commit_is_told_so_and_all_the_rest(
     here: Path, perflab: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / "perflab.toml").write_text('[service]\ncommand = "no-such {port}"\n')
-    monkeypatch.setattr("perflab.stacks.doctor.examine", list)
+    of_machine = [Finding("cores", "ok", "two")]
+    monkeypatch.setattr("perflab.stacks.doctor.examine", lambda: of_machine)
     output, _ = perflab(here / "runs", "doctor", code=1, COLUMNS="400")
+    # What concerns the project comes first.
+    assert 0 < output.index("\nperflab.toml ") < output.index("\ncores ")
     assert "git init, and commit" in output
     assert "there is no program 'no-such'" in output
     (here / "perflab.toml").write_text("[service]\n# command = 'serve'\n")
