@@ -23,7 +23,7 @@ from perflab.recordings.causes import MODULE
 _INSTALLED = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+)/")
 _THREAD = re.compile(r"\bThread (\d+)")
 _PART = re.compile(r"(?:(?:\.<locals>)?\.?<(?!locals)\w+>)+$")
-# Of one function at most so many chains are cut for each whole one.
+# A function that begins more chains than so many times its callers is not called: it begins them.
 MOST_CUT = 3
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
@@ -79,7 +79,7 @@ def _threads(text: str) -> Iterator[tuple[int, list[Chain]]]:
 
 
 def _completed(chains: Sequence[Chain]) -> Iterator[Chain]:
-    """Yield the chains of a thread, with the callers of its outermost function where they miss.
+    """Yield the chains of a thread, with the callers of their first function where these miss.
 
     A chain that changed while it was read ends early: it does not begin with the thread's outermost
     function, but with one that others call. It gets callers that this function has in whole chains;

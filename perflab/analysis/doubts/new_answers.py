@@ -49,7 +49,7 @@ class _Group:
     number: float = 0
     paths: Counter[str] = field(default_factory=Counter)
     states: Counter[tuple[str, str]] = field(default_factory=Counter)
-    sizes: Counter[int] = field(default_factory=Counter)
+    sizes: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
     has_numbers: bool = False
 
 
@@ -65,7 +65,7 @@ class Checked:
             group.number += each.number
             group.paths.update(dict.fromkeys(dict(answer.keys), each.number))
             group.states.update(dict.fromkeys(answer.keys, each.number))
-            group.sizes[answer.size] += each.number  # type: ignore[assignment]
+            group.sizes[answer.size] += each.number
             group.has_numbers |= answer.form == NUMBER
         self._open = {name: self._of_data(name, known) for name in self._groups}
         own = sum(each.number for each in known if each.number == 1 and self._is_alone(each.answer))
@@ -187,18 +187,18 @@ def unseen(checked: Checked, loaded: Iterable[Answers]) -> Unseen | None:
     """
     answers = [*loaded]
     number = sum(each.number for each in answers)
-    numbers: Counter[str] = Counter()
+    numbers: defaultdict[str, float] = defaultdict(float)
     examples: dict[str, str] = {}
     for each in answers:
         if words := checked.why_unseen(each.answer):
-            numbers[words] += each.number  # type: ignore[assignment]
+            numbers[words] += each.number
             examples.setdefault(words, each.example)
     share = sum(numbers.values()) / number if number else 0.0
     if not checked.number or share <= TIMES_EXPECTED * checked.expected:
         return None
     if not _is_more_than_few(sum(numbers.values()), number):
         return None
-    (first, most), *others = numbers.most_common()
+    (first, most), *others = sorted(numbers.items(), key=itemgetter(1), reverse=True)
     if not others or most >= 0.9 * sum(numbers.values()):
         return Unseen(share, first, examples[first])
     words = f"are like none that was checked; {_percent(most / number)} {first}"
