@@ -19,6 +19,7 @@ import pandas as pd
 from sentences import faults
 
 from perflab.analysis.answers import NOT_DECIDED, YES
+from perflab.analysis.noise import doubt
 from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
@@ -105,8 +106,10 @@ def body(claims: Sequence[tuple[Run, Claim]]) -> str:
     answer; later ones with the same answer are only named.
     """
     told: dict[tuple[str, str], list[tuple[str, Claim]]] = {}
+    runs = {run.run_id: run for run, _ in claims}
+    doubts = {name: why for name, run in runs.items() if (why := doubt(run))}
     for run, claim in claims:
-        name = run.run_id.rpartition("-")[2]
+        name = run.run_id.rpartition("-")[2] + " (doubtful)" * (run.run_id in doubts)
         told.setdefault((run.record.experiment, claim[0]), []).append((name, claim))
     rows = []
     for (experiment, question), found in told.items():
@@ -117,9 +120,10 @@ def body(claims: Sequence[tuple[Run, Claim]]) -> str:
         for study in sizes:
             here, n, names = _of_runs([item for item in found if item[1][1] == study])
             rows.append((question, study, here, n, f"{experiment} {names}"))
-    runs = {run.run_id: run for run, _ in claims}
     table = to_markdown(pd.DataFrame(rows, columns=list(COLUMNS)))
-    return f"{table}\n{measured_where([*runs.values()])}\n"
+    notes = [measured_where([*runs.values()])]
+    notes += [f"Doubtful, {name.rpartition('-')[2]}: {why}." for name, why in doubts.items()]
+    return "\n".join([table, *notes, ""])
 
 
 def _word(answer: str) -> str:

@@ -73,8 +73,7 @@ for group, members in GROUPS.items():
         if isinstance(member, typer.Typer):
             app.add_typer(member, name=name, rich_help_panel=group, short_help=words)
         else:
-            kind = load.LoadCommand if name == "load" else None
-            app.command(name, cls=kind, rich_help_panel=group, short_help=words)(member)
+            app.command(name, rich_help_panel=group, short_help=words)(member)
 
 # The exit statuses of errors; of all others it is 1. typer ends with 2, too, for a wrong option.
 STATUSES = {ParameterError: 2, TargetRefused: 2, RunInterrupted: 130}

@@ -12,6 +12,7 @@ from pydantic import create_model
 from perflab import systems
 from perflab.cli.duel_blocks import with_enough_blocks
 from perflab.errors import ParameterError
+from perflab.load.flags import flag_of
 from perflab.parameters import check, unknown
 from perflab.project import OF_DUELS, project_file
 from perflab.trials.arguments import asked_for, order_of
@@ -19,8 +20,6 @@ from perflab.trials.parameter_file import GATE, VARIANTS, merged, read_parameter
 
 SUBJECT = "perflab duel"
 STARTED_BY = ("command", "setup")
-# The options of parameters that have other names.
-FLAGS = {"variants": "variant", "headers": "header", "allow_targets": "allow_target"}
 
 
 def given(
@@ -123,7 +122,7 @@ def _problems(experiment: str, variant: str) -> list[str]:
 
 def _flag(name: str) -> str:
     """Return the option of a parameter."""
-    return f"--{FLAGS.get(name, name).removesuffix('_s').replace('_', '-')}"
+    return "--variant" if name == VARIANTS else flag_of(name)
 
 
 def _refuse_unknown_requests(thresholds: Sequence[str], names: Sequence[str]) -> None:

@@ -2,58 +2,79 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
-from perflab.cli.load_search import search_capacity, search_problems
+from perflab.cli.flags import load_flag, panel_option
 from perflab.cli.load_status import Status, status_of
 from perflab.errors import ParameterError
+from perflab.load.flags import ENDING, FLAGS
 
 if TYPE_CHECKING:
-    from perflab.load.options import LoadOptions
     from perflab.load.workers.generator import Progress
 
-SENDING, OUTPUT, ENDING = "Sending", "Output", "Ending"
-OF_THE_COMMAND: tuple[tuple[str, Any, str, str, str], ...] = (
-    ("find_capacity", False, "search the highest --rate or --users that meets the objectives",
-     ENDING, "--find-capacity"),
-    ("workers", 0, "processes (0: one per client core)", SENDING, "--workers"),
-    ("out", "", "new folder for load.json and tables: requests, messages, chunks", OUTPUT, "--out"),
-    ("as_json", False, "print one JSON object", OUTPUT, "--json"),
-    ("wait", 0.0, "seconds to wait until another measurement ends", SENDING, "--wait"),
-)  # fmt: skip
-_BY_NAME = inspect.Parameter.KEYWORD_ONLY
+SENDING, OUTPUT = "Sending", "Output"
 
 
-class LoadCommand(TyperCommand):
-    """A command with the options of a load, which are made on first use: their import is slow."""
-
-    _load_options: list[Any]
-
-    @property
-    def params(self) -> list[Any]:
-        """The options of a load, and those of the command."""
-        if not self._load_options:
-            app = typer.Typer(add_completion=False)
-            app.command()(_with_options())
-            command = typer.main.get_command(app)
-            self._load_options, self.callback = command.params, command.callback
-        return self._load_options
-
-    @params.setter
-    def params(self, options: list[Any]) -> None:
-        self._load_options = options
-
-
-def command() -> None:
+def command(
+    url: Annotated[str, typer.Argument(help="address, like http://127.0.0.1:8000/path")],
+    users: Annotated[int | None, load_flag("users")] = None,
+    think_time: Annotated[float | None, load_flag("think_time")] = None,
+    rate: Annotated[float | None, load_flag("rate")] = None,
+    arrivals: Annotated[str, load_flag("arrivals")] = "",
+    warmup: Annotated[float | None, load_flag("warmup")] = None,
+    script: Annotated[str, load_flag("script")] = "",
+    stages: Annotated[str, load_flag("stages")] = "",
+    burst: Annotated[int | None, load_flag("burst")] = None,
+    seed: Annotated[int | None, load_flag("seed")] = None,
+    pacing: Annotated[float | None, load_flag("pacing")] = None,
+    ramp: Annotated[float | None, load_flag("ramp")] = None,
+    method: Annotated[str, load_flag("method")] = "",
+    headers: Annotated[list[str] | None, load_flag("headers")] = None,
+    header_file: Annotated[str, load_flag("header_file")] = "",
+    secret: Annotated[list[str] | None, load_flag("secret")] = None,
+    body: Annotated[str, load_flag("body")] = "",
+    expect_status: Annotated[str, load_flag("expect_status")] = "",
+    expect_body: Annotated[str, load_flag("expect_body")] = "",
+    connection: Annotated[str, load_flag("connection")] = "",
+    timeout: Annotated[float | None, load_flag("timeout", "(30)")] = None,
+    allow_targets: Annotated[list[str] | None, load_flag("allow_targets")] = None,
+    connections: Annotated[int | None, load_flag("connections")] = None,
+    expect_bytes: Annotated[int | None, load_flag("expect_bytes")] = None,
+    redirects: Annotated[int | None, load_flag("redirects")] = None,
+    stream: Annotated[str, load_flag("stream")] = "",
+    min_chunks: Annotated[int | None, load_flag("min_chunks")] = None,
+    end_marker: Annotated[str, load_flag("end_marker")] = "",
+    http2: Annotated[bool, load_flag("http2")] = False,
+    insecure: Annotated[bool, load_flag("insecure")] = False,
+    ca_file: Annotated[str, load_flag("ca_file")] = "",
+    duration: Annotated[float | None, load_flag("duration")] = None,
+    requests: Annotated[int | None, load_flag("requests")] = None,
+    stop_after_failures: Annotated[int | None, load_flag("stop_after_failures")] = None,
+    objectives: Annotated[list[str] | None, load_flag("objectives")] = None,
+    find_capacity: Annotated[
+        bool,
+        panel_option(
+            "search the highest --rate or --users that meets the objectives",
+            ENDING,
+            "--find-capacity",
+        ),
+    ] = False,
+    workers: Annotated[int, panel_option("processes (0: one per client core)", SENDING)] = 0,
+    out: Annotated[
+        str,
+        panel_option("new folder for load.json and tables: requests, messages, chunks", OUTPUT),
+    ] = "",
+    as_json: Annotated[bool, panel_option("print one JSON object", OUTPUT, "--json")] = False,
+    wait: Annotated[
+        float, panel_option("seconds to wait until another measurement ends", SENDING)
+    ] = 0.0,
+) -> None:
     """Send load to an address; doubtful numbers are marked.
 
     Ctrl-C ends the load in order and shows the results so far. Times count from the planned instant
@@ -76,49 +97,19 @@ def command() -> None:
 
     Example: perflab load http://127.0.0.1:8000/ --rate 500 --objective 'p99<100ms'
     """
-
-
-def _with_options() -> Callable[..., None]:
-    """Return a function that has every option as a parameter and carries out the load."""
-    from perflab.load.options import OPTIONS, LoadOptions, flag_of
-
-    address = typer.Argument(help="address, like http://127.0.0.1:8000/path")
-    parameters = {"url": inspect.Parameter("url", _BY_NAME, annotation=Annotated[str, address])}
-    for name, field in OPTIONS.items():
-        if isinstance(field.json_schema_extra, dict):
-            extra: Any = field.json_schema_extra
-            flags = extra["names"] or [flag_of(name)]
-            text = str(field.description)
-            parameters[name] = _parameter(name, field.default, text, extra["panel"], *flags)
-    all_parameters = [
-        *parameters.values(),
-        *(_parameter(*parameter) for parameter in OF_THE_COMMAND),
-    ]
-
-    def send(**values: Any) -> None:
-        _load(LoadOptions.of({name: values.pop(name) for name in parameters}), **values)
-
-    send.__signature__ = inspect.Signature(all_parameters)  # type: ignore[attr-defined]
-    send.__annotations__ = {parameter.name: parameter.annotation for parameter in all_parameters}
-    return send
-
-
-def _parameter(name: str, default: Any, text: str, panel: str, *flags: str) -> inspect.Parameter:
-    # Most defaults are 0 or empty, which would tell a reader little.
-    flag = typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False)
-    if isinstance(default, tuple):
-        return inspect.Parameter(name, _BY_NAME, default=[], annotation=Annotated[list[str], flag])
-    kind = type(default)
-    return inspect.Parameter(name, _BY_NAME, default=default, annotation=Annotated[kind, flag])
-
-
-def _load(
-    options: LoadOptions, *, find_capacity: bool, workers: int, out: str, as_json: bool, wait: float
-) -> None:
+    given = {
+        name: value
+        for name, value in locals().items()
+        if name in FLAGS and value not in (None, "", [])
+    }
+    # Late: pydantic is slow to import.
+    from perflab.cli.actions.load_search import search_capacity, search_problems
     from perflab.load import once
+    from perflab.load.options import LoadOptions
     from perflab.load.records.record import folder_problems
     from perflab.load.summary_table import table
 
+    options = LoadOptions.of({"url": url, **given})
     workload = options.workload()
     problems = folder_problems("--out", Path(out)) if out else []
     if workers < 0:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from perflab.cli.outputs import print_table
-
-if TYPE_CHECKING:
-    from perflab.sweeps.cells import Sweep
+from perflab.errors import ParameterError
 
 SOME_FAILED, TIME_WAS_UP = 3, 4
 
@@ -55,66 +49,24 @@ def command(
 
     Example: perflab sweep notebooks/sweeps/quick.yaml --dry-run
     """
-    from perflab.errors import ParameterError
-    from perflab.sweeps.cells import open_sweep
-    from perflab.sweeps.execution import SweepOptions, carry_out_sweep
-
     if bool(scheduler) != bool(results):
         problem = "--scheduler and --results need each other: results of cells go to that folder"
         raise ParameterError("perflab sweep", [problem])
     if minutes is not None and scheduler:
         problem = "--minutes works on one host only: --scheduler hands out all cells at once"
         raise ParameterError("perflab sweep", [problem])
-    sweep = open_sweep(file)
-    cells = sweep.cells
+    from perflab.cli.actions import sweep
+
     if dry_run:
-        _print_plan(sweep)
+        sweep.print_plan(file)
         return
-    print(_headline(sweep))
-    options = SweepOptions(resume=resume, wait_s=wait, minutes=minutes)
-    if scheduler:
-        from perflab.sweeps.hosts.dispatch import carry_out_on
-
-        outcome = carry_out_on(sweep, options, scheduler, results)
-    else:
-        outcome = carry_out_sweep(sweep, options)
-    counts = ", ".join(f"{count} {state}" for state, count in outcome.states.items())
-    print(f"{len(cells)} cells: {counts}")
-    print(outcome.folder / "index.html")
-    if outcome.states.get("failed"):
-        print(
-            "perflab: this page says why cells failed, and links their notebooks and logs; "
-            "'--resume' tries them again",
-            file=sys.stderr,
-        )
+    states = sweep.carry_out(
+        file, sweep.SweepOptions(resume=resume, wait_s=wait, minutes=minutes), scheduler, results
+    )
+    if states.get("failed"):
         raise typer.Exit(SOME_FAILED)
-    if minutes is not None and outcome.states.get("done") != len(cells):
+    if minutes is not None and set(states) != {"done"}:
         raise typer.Exit(TIME_WAS_UP)
-
-
-def _headline(sweep: Sweep) -> str:
-    trials = sum(cell.trials for cell in sweep.cells)
-    return f"{sweep.title}: {len(sweep.cells)} cells, {trials} trials"
-
-
-def _print_plan(sweep: Sweep) -> None:
-    """Print every cell with the time it takes, as far as earlier runs tell, and the whole."""
-    from perflab import systems
-    from perflab.trials.duration import about, earlier_runs, expected_s
-
-    runs_of = cache(lambda name: [*earlier_runs(name)])
-    known = []
-    table = Table("cell", "what", "trials", "takes")
-    for cell in sweep.cells:
-        experiment = systems.experiment(cell.notebook)
-        plan = experiment.plan(experiment.check(cell.parameters))
-        seconds = expected_s(plan, runs_of(cell.notebook))
-        known += [seconds] if seconds else []
-        takes = about(seconds) if seconds else "not known"
-        table.add_row(cell.id, cell.label, str(cell.trials), takes)
-    print_table(table)
-    of = "" if len(known) == len(sweep.cells) else f" for {len(known)} of the cells"
-    print(_headline(sweep) + (f"; {about(sum(known))}{of}, by earlier runs" if known else ""))
 
 
 def worker(

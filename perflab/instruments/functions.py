@@ -14,7 +14,6 @@ from perflab.errors import ProfilerFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.thread_accounts import accounts_of
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
-from perflab.instruments.node_profile import NodeProfile, node_process
 from perflab.instruments.perf_profile import PerfProfile
 from perflab.instruments.py_spy import PySpy
 from perflab.instruments.py_spy_profiles import Function, own_functions, without_waiting
@@ -24,7 +23,7 @@ from perflab.recordings.columns import CALLS, FUNCTIONS, TIMES, described_schema
 RATE_HZ, SPARE_S = 400, 20.0
 # Threads that wait are many, and each sample reads all.
 WAITING_RATE_HZ = 50
-PYTHON, JAVA = "python", "java"
+NODE, PYTHON, JAVA = "node", "python", "java"
 
 
 class Sampler(Protocol):
@@ -65,8 +64,12 @@ def sampler_of(
 
     ProfilerFailed where nothing does.
     """
-    if node := node_process(members):
-        return NodeProfile(node)
+    if any(_program(member) == NODE for member in members):
+        # aiohttp, with which it speaks to Node, is slow to import.
+        from perflab.instruments.node_profile import NodeProfile, node_process
+
+        if node := node_process(members):
+            return NodeProfile(node)
     if any(_program(member) == JAVA for member in members):
         raise ProfilerFailed("nothing here reads the functions of a JVM")
     if is_python(members):

@@ -1,7 +1,4 @@
-"""The options of one load: the flags of ``perflab load`` and the parameters of ``send_load``.
-
-Their help texts stand here; those of a duel, whose defaults are others, in ``cli/duel.py``.
-"""
+"""The options of one load: the parameters of ``send_load``, and what ``perflab load`` is given."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from perflab import credentials
 from perflab.errors import ParameterError, TargetRefused
 from perflab.load.body_files import content_of
 from perflab.load.clients.targets import refuse_foreign, split
+from perflab.load.flags import FLAGS, flag_of
 from perflab.load.literals import SECRET_NAME, by_reference
 from perflab.load.workload.request import Statuses
 from perflab.load.workload.workload import Objective
@@ -24,7 +22,6 @@ from perflab.parameters import Parameters, Whole, did_you_mean, message_of
 if TYPE_CHECKING:
     from perflab.load.workload.workload import Workload
 
-ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
 # By option: the options that it makes no use of; the options of which it needs one.
@@ -53,10 +50,9 @@ _OPTION_OF |= {"failures": "stop_after_failures"}
 _PARTS = ("request", "connections", "stop", "stages")
 
 
-def option(default: Any, text: str, panel: str, *names: str, **limits: Any) -> Any:
-    """Return a field that is a flag, with its help, its panel and the names of the flag."""
-    extra: dict[str, Any] = {"panel": panel, "names": [*names]}
-    return Field(default=default, description=text, json_schema_extra=extra, **limits)
+def option(name: str, default: Any, **limits: Any) -> Any:
+    """Return a field that the flag of this name sets."""
+    return Field(default=default, description=FLAGS[name].text, **limits)
 
 
 def _all(statuses: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -73,41 +69,27 @@ def _header(text: str) -> str:
 class LoadParameters(Parameters):
     """The load of one address: what ``perflab load`` and a duel's variants have in common."""
 
-    users: int = option(0, "closed loop: users who wait for answers", ARRIVALS, ge=0)
-    think_time_s: float = option(
-        0.0, "seconds a user waits after an answer", ARRIVALS, ge=0, le=3_600
-    )
-    rate: float = option(0.0, "open loop: requests a second", ARRIVALS, ge=0, le=200_000)
-    arrivals: Literal["constant", "poisson"] = option(
-        "constant", "how requests of an open loop arrive: constant or poisson", ARRIVALS
-    )
-    method: str = option("", "GET, or POST with a body", REQUEST, "--method", "-X")
+    users: int = option("users", 0, ge=0)
+    think_time_s: float = option("think_time", 0.0, ge=0, le=3_600)
+    rate: float = option("rate", 0.0, ge=0, le=200_000)
+    arrivals: Literal["constant", "poisson"] = option("arrivals", "constant")
+    method: str = option("method", "")
     headers: Annotated[tuple[Annotated[str, AfterValidator(_header)], ...], Whole()] = option(
-        (), "'Name: value', or 'Name: env:VARIABLE'; repeatable", REQUEST, "--header", "-H"
+        "headers", ()
     )
-    header_file: str = option("", "file with lines 'Name: value', which are shown nowhere", REQUEST)
+    header_file: str = option("header_file", "")
     secret: tuple[Annotated[str, Field(pattern=f"^{SECRET_NAME.pattern}$")], ...] = option(
-        (), "name of a header, variable or parameter whose value is secret; repeatable", REQUEST
+        "secret", ()
     )
-    body: str = option("", "body, or @FILE (text or any bytes)", REQUEST)
-    expect_status: Statuses = option(
-        "200", "another status is a failure (200); several: 201,409", REQUEST, validate_default=True
-    )
-    expect_body: str = option("", "must occur in the body of every answer", REQUEST)
-    connection: Literal["keep-alive", "per-request"] = option(
-        "keep-alive", "a connection for many requests (keep-alive), or per-request", REQUEST
-    )
-    timeout_s: float = option(30.0, "seconds a request may take (30)", REQUEST, gt=0, le=3_600)
-    allow_targets: tuple[str, ...] = option(
-        (), "a host other than loopback you may load; repeatable", REQUEST, "--allow-target"
-    )
-    duration_s: float = option(
-        0.0, "end after seconds (default 10)", ENDING, "--duration", "-d", ge=0
-    )
-    warmup_s: float = option(0.0, "seconds before the load, recorded apart", ARRIVALS, ge=0)
-    script: str = option(
-        "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
-    )
+    body: str = option("body", "")
+    expect_status: Statuses = option("expect_status", "200", validate_default=True)
+    expect_body: str = option("expect_body", "")
+    connection: Literal["keep-alive", "per-request"] = option("connection", "keep-alive")
+    timeout_s: float = option("timeout", 30.0, gt=0, le=3_600)
+    allow_targets: tuple[str, ...] = option("allow_targets", ())
+    duration_s: float = option("duration", 0.0, ge=0)
+    warmup_s: float = option("warmup", 0.0, ge=0)
+    script: str = option("script", "")
 
     @model_validator(mode="before")
     @classmethod
@@ -189,33 +171,24 @@ class LoadOptions(LoadParameters):
     """The options of one load without an experiment; 0 or nothing means not given."""
 
     url: str
-    stages: str = option("", "open loop in stages: 100:10,100-500:30", ARRIVALS)
-    burst: int = option(0, "this many requests at one instant", ARRIVALS)
-    seed: int = option(0, "seed of Poisson arrivals, and of a script", ARRIVALS)
-    pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
-    ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
-    connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
-    expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
-    redirects: int = option(0, "redirects to follow", REQUEST)
-    stream: Literal["", "sse", "ndjson"] = option(
-        "", "the answer is a stream: sse (server-sent events) or ndjson", REQUEST
-    )
-    min_chunks: int = option(0, "fewest chunks of a stream (default 1)", REQUEST)
-    end_marker: str = option(
-        "", "last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST
-    )
-    http2: bool = option(False, "HTTP/2 only", REQUEST, "--http2")
-    insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
-    ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
-    requests: int = option(0, "end a closed loop after this many", ENDING, "--requests", "-n")
-    stop_after_failures: int = option(
-        0, "end the load at this many failures, of all workers together (0: never)", ENDING
-    )
+    stages: str = option("stages", "")
+    burst: int = option("burst", 0)
+    seed: int = option("seed", 0)
+    pacing_s: float = option("pacing", 0.0)
+    ramp_s: float = option("ramp", 0.0)
+    connections: int = option("connections", 0)
+    expect_bytes: int = option("expect_bytes", -1)
+    redirects: int = option("redirects", 0)
+    stream: Literal["", "sse", "ndjson"] = option("stream", "")
+    min_chunks: int = option("min_chunks", 0)
+    end_marker: str = option("end_marker", "")
+    http2: bool = option("http2", False)
+    insecure: bool = option("insecure", False)
+    ca_file: str = option("ca_file", "")
+    requests: int = option("requests", 0)
+    stop_after_failures: int = option("stop_after_failures", 0)
     objectives: tuple[Annotated[str, AfterValidator(Objective.checked)], ...] = option(
-        (),
-        "an objective: 'p99<1000ms'; of streams 'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
-        ENDING,
-        "--objective",
+        "objectives", ()
     )
 
     @classmethod
@@ -342,14 +315,6 @@ class LoadOptions(LoadParameters):
         return str(Path(self.ca_file).resolve()) if self.ca_file else ""
 
 
-def flag_of(name: str) -> str:
-    """Return the flag of an option."""
-    extra = LoadOptions.model_fields[name].json_schema_extra
-    names = extra.get("names") if isinstance(extra, dict) else None
-    word = name.removesuffix("_s").replace("_", "-")
-    return str(names[0]) if isinstance(names, list) and names else f"--{word}"
-
-
 def _stages(text: str) -> list[dict[str, float]]:
     """Read ``100:10,100-500:30``: a rate, or from one to another, and seconds."""
     stages, problems = [], []
@@ -370,12 +335,12 @@ def _stages(text: str) -> list[dict[str, float]]:
 
 def _sentences(error: ValidationError) -> list[str]:
     """Return one sentence for each problem, with the flag of its option."""
-    sentences = []
+    sentences, known = [], LoadOptions.model_fields
     for item in error.errors():
         fields = [field for field in map(str, item["loc"]) if field not in _PARTS]
         if len(fields) > 1 and fields[0] == "arrivals":
             fields = fields[1:]
-        options = [name for field in fields if (name := _OPTION_OF.get(field, field)) in OPTIONS]
+        options = [name for field in fields if (name := _OPTION_OF.get(field, field)) in known]
         value = item["input"]
         # The messages of our own checks name the value already, or keep it back.
         is_own = item["type"] == "value_error" or not isinstance(value, (str, int, float))
@@ -383,6 +348,3 @@ def _sentences(error: ValidationError) -> list[str]:
         prefix = f"{flag_of(options[-1])}{shown}: " if options else ""
         sentences.append(prefix + message_of(item))
     return list(dict.fromkeys(sentences))
-
-
-OPTIONS = LoadOptions.model_fields

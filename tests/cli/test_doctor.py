@@ -101,7 +101,7 @@ def test_the_command_shows_all_and_fails_only_for_what_is_wrong(
         return [Finding("cores", state, "one", "more")]  # type: ignore[arg-type]
 
     for state, code in (("ok", 0), ("beware", 0), ("wrong", 1)):
-        monkeypatch.setattr("perflab.stacks.doctor.examine", lambda s=state: planted(s))
+        monkeypatch.setattr("perflab.cli.actions.doctor.examine", lambda s=state: planted(s))
         assert state in perflab(tmp_path, "doctor", code=code)[0]
 
 
@@ -147,7 +147,7 @@ def test_what_of_a_project_does_not_work_here_is_told_with_its_line(
     for key, value in {**SOUND, **changes}.items():
         text = text.replace(f"{{{key}}}", value, 1)
     (here / "perflab.toml").write_text(text)
-    monkeypatch.setattr("perflab.stacks.doctor.examine", list)
+    monkeypatch.setattr("perflab.cli.actions.doctor.examine", list)
     for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "x")):
         author = ("-c", "user.name=x", "-c", "user.email=x@localhost")
         subprocess.run(["git", *author, *words], cwd=here, check=True)
@@ -162,7 +162,7 @@ def test_a_project_without_a_commit_is_told_so_and_all_the_rest(
 ) -> None:
     (here / "perflab.toml").write_text('[service]\ncommand = "no-such {port}"\n')
     of_machine = [Finding("cores", "ok", "two")]
-    monkeypatch.setattr("perflab.stacks.doctor.examine", lambda: of_machine)
+    monkeypatch.setattr("perflab.cli.actions.doctor.examine", lambda: of_machine)
     output, _ = perflab(here / "runs", "doctor", code=1, COLUMNS="400")
     # What concerns the project comes first.
     assert 0 < output.index("\nperflab.toml ") < output.index("\ncores ")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from perflab import systems
 from perflab.cli import app
-from perflab.cli.lab import main_job_values
+from perflab.cli.actions.lab import main_job_values
 from perflab.errors import ParameterError
 from perflab.figures import GENERAL_VIEWS, View
 from tests.trials.executed import check_executed

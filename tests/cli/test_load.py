@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shutil
@@ -19,8 +20,10 @@ import pandas as pd
 import pytest
 
 import perflab
-from perflab.cli.load import Live
+from perflab.cli.load import Live, command
 from perflab.errors import LoadError
+from perflab.load.flags import FLAGS
+from perflab.load.options import LoadOptions
 from perflab.load.records.columns import frame
 from perflab.load.workers.generator import Progress
 from perflab.paths import project_root
@@ -60,6 +63,12 @@ def test_the_recording_holds_every_request(server: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["load.json", "requests.parquet"]
     _, error = load(server, "--users", "5", "-n", "9", "--out", str(folder), code=2)
     assert "nothing is overwritten" in error
+
+
+def test_the_command_has_every_option_of_a_load() -> None:
+    options = {name.removesuffix("_s") for name in LoadOptions.model_fields} - {"url"}
+    assert options == set(FLAGS)
+    assert options <= set(inspect.signature(command).parameters)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from perflab.cli import app
 from perflab.parameters import parse_assignments
 from perflab.paths import project_root
 from perflab.recordings.published_rows import Answered
-from perflab.reports.ledger.entries import CHECKED, SAME, SHOWN, TAKEN_OVER
+from perflab.reports.ledger.entry import CHECKED, SAME, SHOWN, TAKEN_OVER
 
 ROOT = project_root()
 # From a frame of benchmarks/ a page of its results is written, whose links it has.

@@ -10,7 +10,8 @@ import pytest
 
 import perflab
 from perflab import systems
-from perflab.cli import compare, duel_status, export, sweep
+from perflab.cli import duel_status, export, sweep
+from perflab.cli.actions import compare
 from perflab.cli.load_status import Status
 from perflab.paths import project_root
 from perflab.recordings import Run

@@ -18,8 +18,8 @@ DRAWS = {"matplotlib", "seaborn"}
         ("perflab.load.workers.worker", {"pandas", "scipy"} | DRAWS),
         ("perflab.trials.conductor", {"scipy", "httpx"} | DRAWS),
         # What the command `claims` reads its answers with.
-        ("perflab.reports.ledger", {"scipy", "httpx"} | DRAWS),
-        ("perflab.api", {"scipy", "httpx", "psycopg2", "rich"} | DRAWS),
+        ("perflab.reports.ledger", {"aiohttp", "scipy", "httpx"} | DRAWS),
+        ("perflab.api", {"aiohttp", "scipy", "httpx", "psycopg2", "rich"} | DRAWS),
     ],
 )
 def test_a_process_imports_only_what_it_uses(module: str, unused: set[str]) -> None:

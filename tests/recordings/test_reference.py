@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import perflab
+from perflab.analysis.noise import doubt
 from perflab.cli import app
 from perflab.errors import ParameterError, RecordingError, RunNotFound
 from perflab.figures.view import to_csv
@@ -26,9 +27,9 @@ from tests.systems.planned import plan_of
 NAME = "synchronous_commit"
 
 
-def measured(root: Path, run_id: str, blocks: int = 8) -> Run:
+def measured(root: Path, run_id: str, blocks: int = 8, **others: int) -> Run:
     """Return a run of today's experiment with planted values."""
-    plan = plan_of(NAME, seed=1, blocks=blocks)
+    plan = plan_of(NAME, seed=1, blocks=blocks, **others)
     return write_run(
         root, run_id=run_id, requests=40, noise=0.01, blocks=blocks, contrasts=plan.contrasts,
         parameters=plan.parameters,
@@ -96,6 +97,19 @@ def test_it_answers_rows_until_there_is_a_run_of_ones_own(tmp_path: Path) -> Non
     measured(tmp_path / "own", "mine", blocks=6)
     assert (judged().run_id, judged().shipped) == ("mine", False)
     assert len(shown_ledger(ledger("inference")).notes) == 1
+
+
+@pytest.mark.promise
+def test_what_ships_as_doubtful_says_so_without_the_run_being_read(
+    tmp_path: Path, shipped: Run
+) -> None:
+    assert judged().doubt == ""
+    run = measured(tmp_path / "elsewhere", "once", fresh_blocks=0)
+    pack(run, tmp_path / "reference")
+    (tmp_path / "reference" / f"{shipped.run_id}.tar.xz").unlink()
+    reference_table().to_csv(tmp_path / "reference" / LEDGER_FILE, index=False)
+    assert judged().shipped
+    assert judged().doubt == doubt(run) != ""
 
 
 @pytest.mark.usefixtures("shipped")

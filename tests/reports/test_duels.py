@@ -21,10 +21,10 @@ from perflab.analysis.evaluation import evaluate
 from perflab.analysis.typical_values import typical_value
 from perflab.analysis.validity import TOO_FEW, Short, short_of_requests, why_unmeasured
 from perflab.cli import app
+from perflab.cli.actions import duel_result
 from perflab.cli.outputs import print_shown
 from perflab.recordings import Reason, Run
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named, resolution_column
-from perflab.reports import section
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duels import beside_the_answer, other_answers, variant_sentences
@@ -64,7 +64,9 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     end: str,
 ) -> None:
     monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
-    monkeypatch.setattr(section, "write_report", lambda *_: [tmp_path / "figures" / "effect.svg"])
+    monkeypatch.setattr(
+        duel_result, "write_report", lambda *_: [tmp_path / "figures" / "effect.svg"]
+    )
     words = [*DUEL, *limits[:-1], "--fail-on", limits[-1]]
     monkeypatch.setattr("sys.argv", ["perflab", *words])
     done = CliRunner().invoke(app, words)
@@ -88,7 +90,7 @@ def test_a_duel_beside_much_other_work_says_so_below_its_answer(
 ) -> None:
     monkeypatch.setattr(noise, "share_of_others", lambda _: 0.6)
     monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
-    monkeypatch.setattr(section, "write_report", lambda *_: [Path("figures/effect.svg")])
+    monkeypatch.setattr(duel_result, "write_report", lambda *_: [Path("figures/effect.svg")])
     lines = CliRunner().invoke(app, DUEL).stdout.splitlines()
     assert lines[0].startswith("new is 35% slower [")
     assert lines[1].startswith("DOUBTFUL: others used 60% of the cores meanwhile")
@@ -120,7 +122,7 @@ def test_a_service_that_fails_more_often_than_the_baseline_crosses_the_limit_of_
         trials.at[row, "state"], trials.at[row, "reasons"] = "invalid", reasons
     monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
     monkeypatch.setattr(api, "run", lambda *_: Run(duel_of_two.path))
-    monkeypatch.setattr(section, "write_report", lambda *_: [Path("figures/effect.svg")])
+    monkeypatch.setattr(duel_result, "write_report", lambda *_: [Path("figures/effect.svg")])
     done = CliRunner().invoke(app, [*DUEL, "--fail-on", "failures>0.01"])
     assert done.exit_code == status, done.output
     told = done.stdout.startswith("new has 3.00 percentage points more failures [3.00, 3.00]")
@@ -274,7 +276,7 @@ def test_a_duel_compares_nothing_where_answers_under_load_are_like_none_that_was
     failed = {"old": 0.5, "new": 0.5, side: 98.0}
     run = with_answers(duel_of_two, monkeypatch, failed, RIGHT)
     monkeypatch.setattr(api, "run", lambda *_: run)
-    monkeypatch.setattr(section, "write_report", lambda *_: [Path("figures/effect.svg")])
+    monkeypatch.setattr(duel_result, "write_report", lambda *_: [Path("figures/effect.svg")])
     for limits in ([], ["--fail-on", "p99>1.05"]):
         done = CliRunner().invoke(app, [*DUEL, *limits])
         assert done.exit_code == 4, done.output

@@ -6,7 +6,8 @@ looks up the verdicts of the chosen runs (:mod:`perflab.reports.runs`).
 
 from __future__ import annotations
 
-from perflab.reports.ledger.entries import LEDGER_FILE, Entry, ledger, reference_table
+from perflab.reports.ledger.entries import LEDGER_FILE, ledger, reference_table
+from perflab.reports.ledger.entry import Entry
 from perflab.reports.ledger.shown import narrowed, shown_counts, shown_ledger, unmeasured
 from perflab.reports.ledger.study_check import check_table, shown_checks
 

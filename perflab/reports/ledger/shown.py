@@ -13,7 +13,7 @@ from perflab.parameters import unknown
 from perflab.recordings import reference_run
 from perflab.recordings.display import Shown
 from perflab.recordings.published_rows import Answered, Row
-from perflab.reports.ledger.entries import (
+from perflab.reports.ledger.entry import (
     CHECKED,
     NO_ANSWER,
     SAME,
@@ -29,6 +29,7 @@ from perflab.statistics.in_words import counted
 from perflab.trials.duration import about, earlier_runs, expected_s
 
 JUDGED = "judged"
+DOUBTFUL = "doubtful"
 RESULTS = (*map(str, AgainstStudy), *map(str, Compared))
 # So many commands that measure rows are named.
 MOST_COMMANDS = 3
@@ -38,7 +39,7 @@ OTHER_OUTCOMES = (
 )  # fmt: skip
 LEDGER_COLUMNS = (
     "study", "row", "kind", "published", "answered by", "outcome", "measured [95%]", "n", "run",
-    "why", "command", "note",
+    "doubt", "why", "command", "note",
 )  # fmt: skip
 
 
@@ -61,7 +62,7 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
         (
             entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
             str(entry.row.answered_by), entry.outcome, "; ".join(entry.measured),
-            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why,
+            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.doubt, entry.why,
             entry.command, entry.row.note,
         )
         for entry in entries
@@ -92,10 +93,15 @@ def headline(entries: Sequence[Entry]) -> str:
 
 
 def notes_on(entries: Sequence[Entry]) -> list[str]:
-    """Return the number of rows, and where runs of the reference were measured."""
+    """Return the number of rows, where the reference was measured, and which runs are doubtful."""
     names = {entry.run_id for entry in entries if entry.shipped}
     runs = [reference_run(name) for name in sorted(names)]
-    return [headline(entries), *([measured_where(runs)] if runs else [])]
+    doubtful = Counter((entry.run_id, entry.doubt) for entry in entries if entry.doubt)
+    doubts = [
+        f"{DOUBTFUL.capitalize()}, {counted(rows, 'row')} by run {name}: {why}"
+        for (name, why), rows in doubtful.most_common()
+    ]
+    return [headline(entries), *([measured_where(runs)] if runs else []), *doubts]
 
 
 def unmeasured(entries: Sequence[Entry]) -> list[str]:
@@ -115,7 +121,7 @@ def unmeasured(entries: Sequence[Entry]) -> list[str]:
 def shown_ledger(entries: Sequence[Entry], *, brief: bool = False) -> Shown:
     """Return the ledger as a notebook shows it, with notes below; ``brief`` leaves out reasons."""
     rows = [
-        (entry.row.key, entry.row.published, "; ".join([entry.outcome, *entry.measured]))
+        (entry.row.key, entry.row.published, _brief_text(entry))
         if brief
         else (_row_text(entry.row), entry.row.published, _outcome_text(entry))
         for entry in entries
@@ -134,10 +140,16 @@ def _row_text(row: Row) -> str:
     return "\n".join(filter(None, [f"{row.study}, {row.kind or 'no kind'}", row.key, row.note]))
 
 
+def _brief_text(entry: Entry) -> str:
+    return "; ".join([entry.outcome, *entry.measured, *([DOUBTFUL] if entry.doubt else [])])
+
+
 def _outcome_text(entry: Entry) -> str:
     if entry.has_no_run or entry.outcome == SAME:
         return f"{entry.outcome}:\n{entry.command or entry.why}"
     n = f"n = {', '.join(dict.fromkeys(entry.n))}; " if entry.judged else ""
     whose = "reference run" if entry.shipped else "run"
     run = f"{n}{whose} {entry.run_id}" if entry.run_id else ""
-    return "\n".join(filter(None, [entry.outcome, *entry.measured, run, entry.why, entry.command]))
+    doubt = f"{DOUBTFUL}: {entry.doubt}" if entry.doubt else ""
+    lines = [entry.outcome, *entry.measured, run, doubt, entry.why, entry.command]
+    return "\n".join(filter(None, lines))

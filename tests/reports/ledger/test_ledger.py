@@ -11,7 +11,7 @@ from perflab.errors import ParameterError, RecordingError
 from perflab.paths import notebooks_dir
 from perflab.recordings import Contrast, Run, RunWriter, studies
 from perflab.recordings.published_rows import Answered, Claim, Number
-from perflab.reports.ledger import Entry, entries, ledger, narrowed
+from perflab.reports.ledger import Entry, answering_runs, ledger, narrowed, shown_ledger
 from perflab.reports.ledger.entries import check_view
 from perflab.reports.ledger.rows import SIZES, mismatch, rows
 from perflab.reports.ledger.shown import count_table, headline
@@ -109,7 +109,7 @@ def test_a_run_of_another_case_than_todays_says_so_and_answers(
     """As where a study turns out to have measured with another setting."""
     write("measured")
     assert "another case" not in entry().why
-    as_it_is = entries._plan_today
+    as_it_is = answering_runs._plan_today
 
     def corrected(run: Run) -> RunPlan | None:
         plan = as_it_is(run)
@@ -122,11 +122,26 @@ def test_a_run_of_another_case_than_todays_says_so_and_answers(
         )
         return plan.model_copy(update={"treatments": treatments})
 
-    monkeypatch.setattr(entries, "_plan_today", corrected)
+    monkeypatch.setattr(answering_runs, "_plan_today", corrected)
     result = entry()
     assert result.outcome == "as published"
     case = "another case than the study's: synchronous_commit was off, the study's is remote"
     assert case in result.why
+
+
+@pytest.mark.promise
+def test_a_doubtful_run_answers_and_its_rows_say_so(write: Write) -> None:
+    write("once", {"fresh_blocks": 0})
+    result = entry()
+    assert (result.outcome, result.run_id) == ("as published", "once")
+    assert "the services started once" in result.doubt
+    for brief in (True, False):
+        shown = shown_ledger([result], brief=brief)
+        assert "doubtful" in shown.text["what became of it"].item()
+    assert shown.notes[-1] == f"Doubtful, 1 row by run once: {result.doubt}"
+    write("afresh")
+    assert (entry().run_id, entry().doubt) == ("afresh", "")
+    assert "doubtful" not in "".join(shown_ledger([entry()]).notes).lower()
 
 
 @pytest.mark.promise

@@ -6,17 +6,18 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from perflab.cli.load_status import Status
-
-if TYPE_CHECKING:
-    from perflab.load.capacity import ProbeLoad
-    from perflab.load.options import LoadOptions
-    from perflab.load.records.result import LoadResult
-    from perflab.load.workload import Workload
+from perflab.load import capacity, once
+from perflab.load.capacity import ProbeLoad
+from perflab.load.options import LoadOptions
+from perflab.load.records.record import place
+from perflab.load.records.result import LoadResult
+from perflab.load.workload import Workload
+from perflab.statistics.quantiles import OF_LOADS
 
 DEFAULT_PROBE_S = 3.0
 # What each step of a search shows: latency against the load.
@@ -29,8 +30,6 @@ def search_problems(
     options: LoadOptions, workload: Workload, outputs: Mapping[str, str]
 ) -> list[str]:
     """Return the options that a search lacks, and those that it cannot use."""
-    from perflab.statistics.quantiles import OF_LOADS
-
     known = ", ".join(f"p{share:g}" for share in OF_LOADS)
     texts = [
         f"--find-capacity judges {known}, not p{objective.percentile:g}"
@@ -53,9 +52,6 @@ def search_capacity(
     workload: Workload, options: LoadOptions, workers: int, wait: float, as_json: bool
 ) -> None:
     """Search the highest level, print every probe, and print the limit."""
-    from perflab.load import capacity, once
-    from perflab.load.records.record import place
-
     length_s = options.duration_s or DEFAULT_PROBE_S
     by_users = options.users > 0
     what = "users" if by_users else "requests/s"

@@ -1,0 +1,106 @@
+"""Prints what a duel found, and writes its summary, section and figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from perflab.analysis.doubts.still_warming import still_warming
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.gates.thresholds import Threshold, judged
+from perflab.analysis.noise import doubt
+from perflab.cli.outputs import frame_table, make_console, named_here, print_table
+from perflab.cli.repeating import repeatable
+from perflab.host.files import replace_file
+from perflab.paths import figures_dir
+from perflab.recordings import Run
+from perflab.reports.duel_answer import differs
+from perflab.reports.duel_notes import notes
+from perflab.reports.duel_pairs import Pair, pairs_of
+from perflab.reports.duel_summary import as_data, as_markdown
+from perflab.reports.duel_table import result_table
+from perflab.reports.duels import answer_lines, beside_the_answer, other_answers
+from perflab.reports.methods import command as command_of
+from perflab.reports.section import write_report
+
+OF_WHY = "   (with --why: what makes the difference)"
+
+
+@dataclass(frozen=True)
+class DuelResult:
+    """A duel that was measured, what was found, and the gates of each pair of variants."""
+
+    run: Run
+    findings: list[Finding]
+    pairs: list[Pair]
+
+    def write_report(self) -> Path:
+        """Write the section and the figures, and return their folder."""
+        folder = figures_dir() / self.run.run_id
+        return write_report(self.run, self.findings, folder)[0].parent
+
+
+def of(run: Run, thresholds: Sequence[Threshold]) -> DuelResult:
+    """Return what was found, judged by the thresholds."""
+    findings = evaluate(run)
+    return DuelResult(run, findings, pairs_of(findings, thresholds, judged(thresholds, findings)))
+
+
+def summarise(result: DuelResult, file: Path | None) -> None:
+    """Write the summary to a file, and add it to that of the job where GitHub runs one."""
+    of_job = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    text = as_markdown(result.run, result.pairs) if file or of_job else ""
+    if file:
+        replace_file(file, text.encode())
+    if of_job:
+        with Path(of_job).open("a", encoding="utf-8") as job:
+            job.write(text)
+
+
+def print_json(result: DuelResult) -> None:
+    """Print the answer as JSON, and write the report."""
+    print(json.dumps(as_data(result.run, result.pairs), indent=1))
+    result.write_report()
+
+
+def print_result(result: DuelResult, values: Mapping[str, Any]) -> None:
+    """Print the answer, where its report is, and how to repeat a duel of these parameters."""
+    run, pairs = result.run, result.pairs
+    _print_answer(run, pairs)
+    console = make_console()
+    folder = named_here(result.write_report())
+    is_open = not run.record.parameters.get("why") and any(map(differs, pairs))
+    console.print(Text(f"\nfigures and section: {folder}/{OF_WHY * is_open}"), soft_wrap=True)
+    # A resumed run has its own parameters, and not those of this command line.
+    typed = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
+    again = command_of(run.record) if values.get("resume") else typed
+    console.print(Text(f"repeat: {again}"), soft_wrap=True)
+    sys.stdout.flush()
+
+
+def _print_answer(run: Run, pairs: Sequence[Pair]) -> None:
+    """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
+    console = make_console()
+    for sentence in [*still_warming(run), *other_answers(run)]:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    for pair in pairs:
+        for line in answer_lines(run, pair, len(pairs) == 1):
+            console.print(Text(line, "bold"), soft_wrap=True)
+    for sentence in beside_the_answer(run, pairs):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    if why := doubt(run):
+        console.print(f"DOUBTFUL: {why}", markup=False, highlight=False)
+    if any(finding.effect for pair in pairs for finding in pair.findings.values()):
+        console.print()
+        print_table(frame_table(result_table(run, pairs)))
+    console.print()
+    for line in notes(run, pairs):
+        console.print(line, markup=False, highlight=False)

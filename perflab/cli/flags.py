@@ -1,0 +1,24 @@
+"""Flags of commands, in the panels of their help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from perflab.load.flags import FLAGS
+
+
+def panel_option(text: str, panel: str, *names: str) -> Any:
+    """Return an option in a panel; without names it is called after its parameter.
+
+    Its default is not shown: most are 0 or empty, which would tell a reader little.
+    """
+    return typer.Option(*names, help=text, rich_help_panel=panel, show_default=False)
+
+
+def load_flag(name: str, default: str = "", panel: str = "") -> Any:
+    """Return a flag of a load; ``default`` stands behind its text, for what is not given."""
+    flag = FLAGS[name]
+    text = f"{flag.text} {default}".rstrip()
+    return panel_option(text, panel or flag.panel, *flag.names)
