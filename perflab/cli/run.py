@@ -35,7 +35,7 @@ def command(
     Exit status: 0 measured; 1 an error; 2 an option cannot be read; 4 no trial counts, so there is
     no answer; 130 interrupted.
 
-    Example: perflab run synchronous_commit -p blocks=6 -p workers=1,4
+    Example: perflab run sync_vs_async -p blocks=6 -p workers=1,4
 
     Example: perflab run --resume latest
     """

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 import typer
 
+from perflab import systems
 from perflab.cli import app
 from perflab.host.lock import measurement_lock
+from perflab.parameters import parse_assignments
 from perflab.paths import project_root
 from tests.cli.conftest import Tell
 from tests.golden.recordings import write_recording
@@ -101,7 +103,9 @@ def test_every_example_is_read_by_the_command_s_own_parser(called: str) -> None:
         words = shlex.split(example)
         length = len(called.split()) + 1
         assert words[:length] == ["perflab", *called.split()], example
-        command.make_context(called, words[length:])
+        given = command.make_context(called, words[length:]).params
+        if called == "run" and given["name"]:
+            systems.experiment(given["name"]).check(parse_assignments(given["parameter"]))
 
 
 @pytest.mark.slow

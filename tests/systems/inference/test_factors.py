@@ -54,6 +54,16 @@ def test_the_map_makes_flushes_longer_on_both_sides_and_holds_each_against_the_s
     assert [contrast.published_ratio for contrast in fewer.contrasts] == [None]
 
 
+@pytest.mark.parametrize(("workers", "sized"), [(1, True), (4, True), (2, False)])
+def test_the_durability_study_states_no_workers_so_one_and_four_have_its_sizes(
+    workers: int, sized: bool
+) -> None:
+    run_plan = plan_of("synchronous_commit", workers=workers)
+    ratios = {contrast.published_ratio for contrast in run_plan.contrasts}
+    assert ({511 / 320, 1087 / 320} <= ratios) is sized
+    assert any("workers is" in str(warning) for warning in run_plan.warnings) is not sized
+
+
 def test_rates_are_offered_whether_or_not_answers_come(tmp_path: Path) -> None:
     run_plan = plan_of("synchronous_commit", rate="400,100", requests=500)
     loads = [treatment.workload.arrivals.model_dump() for treatment in run_plan.treatments]
