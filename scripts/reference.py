@@ -4,8 +4,8 @@
 
 A run of the same experiment and parameters that was there before is replaced. Only finished runs of
 a commit without changes may ship. The tables of figures that need rows of requests come with the
-run that ``from_run = "reference"`` shows: the one with the defaults, the one that was packed with
-``--shown``, or the first of its experiment.
+run that ``from_run = "reference"`` shows: the one of processes with the defaults, the one that was
+packed with ``--shown``, or the first of its experiment.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def tables_of(run: Run) -> dict[str, str]:
 
 
 def has_defaults(run: Run) -> bool:
-    """Return whether a run has the defaults of its experiment, or those of its preset."""
+    """Return whether a run of processes has the defaults of its experiment, or of its preset."""
+    if run.record.backend != "process":
+        return False
     parameters = run.record.parameters
     chosen = {"preset": parameters["preset"]} if "preset" in parameters else {}
     defaults = systems.experiment(run.record.experiment).check(chosen).model_dump(mode="json")

@@ -78,6 +78,7 @@ LEFT_OUT = re.compile(
 )
 # The column n says it.
 BLOCKS = re.compile(r" in \d+(?: to \d+)? blocks?")
+LIMIT = re.compile(r" \(limit: [^)]*\)")
 INTERVAL = re.compile(r"\[(-?[\d.,]+), (-?[\d.,]+)\]")
 
 Claim = tuple[str, str, str, str]
@@ -130,6 +131,11 @@ def _word(answer: str) -> str:
     return answer.partition(":")[0]
 
 
+def _numbers(answer: str) -> str:
+    """Return an answer without its word, which an answer before it has."""
+    return answer.partition(": ")[2]
+
+
 def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
     """Return what runs answer to a claim, with n, and their names; what decides stands first.
 
@@ -144,14 +150,21 @@ def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
         those = ", ".join(name for name, _ in by_answer[answer])
         undecided = answer == NOT_DECIDED and len(order) > 1
         (_, (*_, text, _)), *others = by_answer[answer]
-        apart = [f"{claim[2]} in {name}" for name, claim in others if _apart(text, claim[2])]
+        apart = [
+            f"{_numbers(claim[2])} in {name}" for name, claim in others if _apart(text, claim[2])
+        ]
         texts += [f"{answer} in {those}"] if undecided else [text, *apart]
         names.append(those)
     return "; ".join(texts), by_answer[order[0]][0][1][3], ", ".join(names)
 
 
 def _apart(one: str, other: str) -> bool:
-    """Return whether the first intervals of two answers do not touch each other."""
+    """Return whether the first intervals of two answers do not touch each other.
+
+    Of answers about a limit the word is all.
+    """
+    if LIMIT.search(one):
+        return False
     found = [match for text in (one, other) if (match := INTERVAL.search(text))]
     ends = [[float(end.replace(",", "")) for end in match.groups()] for match in found]
     return len(ends) > 1 and (ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0])
