@@ -19,6 +19,7 @@ import pandas as pd
 from sentences import faults
 
 from perflab.analysis.answers import NOT_DECIDED, YES
+from perflab.analysis.evaluation import Finding
 from perflab.analysis.noise import doubt
 from perflab.figures import save_view
 from perflab.figures.export import rendered
@@ -79,9 +80,10 @@ LEFT_OUT = re.compile(
 # The column n says it.
 BLOCKS = re.compile(r" in \d+(?: to \d+)? blocks?")
 LIMIT = re.compile(r" \(limit: [^)]*\)")
-INTERVAL = re.compile(r"\[(-?[\d.,]+), (-?[\d.,]+)\]")
 
-Claim = tuple[str, str, str, str]
+Ends = tuple[float, float]
+# Question, what stands for the study, what was found, n, and the ends of the first interval.
+Claim = tuple[str, str, str, str, Ends]
 
 
 def claims_of(run: Run) -> Iterator[Claim]:
@@ -96,7 +98,16 @@ def claims_of(run: Run) -> Iterator[Claim]:
             unsized = NO_EFFECT if claimed == {"none"} else DIRECTION
             study = unsized if answer.study == YES else answer.study
             here = BLOCKS.sub("", answer.text)
-            yield answer.question, study, here, ", ".join(map(count, n))
+            yield answer.question, study, here, ", ".join(map(count, n)), _ends(answer.findings)
+
+
+def _ends(findings: Sequence[Finding]) -> Ends:
+    """Return the ends of the first interval; of a bound, twice its end."""
+    effect = next(finding.effect for finding in findings if finding.effect)
+    if effect.bound:
+        end = effect.low if effect.bound == "at least" else effect.high
+        return end, end
+    return effect.low, effect.high
 
 
 def body(claims: Sequence[tuple[Run, Claim]]) -> str:
@@ -139,7 +150,8 @@ def _numbers(answer: str) -> str:
 def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
     """Return what runs answer to a claim, with n, and their names; what decides stands first.
 
-    Of runs with one answer the first speaks, and those whose interval does not touch its own.
+    Of runs with one answer the first speaks, and those whose interval does not touch its own. Of
+    several answers each says whose it is.
     """
     by_answer: dict[str, list[tuple[str, Claim]]] = {}
     for name, claim in found:
@@ -147,27 +159,24 @@ def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
     order = sorted(by_answer, key=lambda answer: answer == NOT_DECIDED)
     texts, names = [], []
     for answer in order:
+        (_, (*_, text, _, ends)), *others = by_answer[answer]
         those = ", ".join(name for name, _ in by_answer[answer])
         undecided = answer == NOT_DECIDED and len(order) > 1
-        (_, (*_, text, _)), *others = by_answer[answer]
+        whose = f" in {those}" if answer != order[0] else ""
         apart = [
-            f"{_numbers(claim[2])} in {name}" for name, claim in others if _apart(text, claim[2])
+            f"{_numbers(claim[2])} in {name}"
+            for name, claim in others
+            # Of answers about a limit the word is all.
+            if _apart(ends, claim[4]) and not LIMIT.search(text)
         ]
-        texts += [f"{answer} in {those}"] if undecided else [text, *apart]
+        texts += [f"{answer}{whose}"] if undecided else [text + whose, *apart]
         names.append(those)
     return "; ".join(texts), by_answer[order[0]][0][1][3], ", ".join(names)
 
 
-def _apart(one: str, other: str) -> bool:
-    """Return whether the first intervals of two answers do not touch each other.
-
-    Of answers about a limit the word is all.
-    """
-    if LIMIT.search(one):
-        return False
-    found = [match for text in (one, other) if (match := INTERVAL.search(text))]
-    ends = [[float(end.replace(",", "")) for end in match.groups()] for match in found]
-    return len(ends) > 1 and (ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0])
+def _apart(one: Ends, other: Ends) -> bool:
+    """Return whether two intervals do not touch each other."""
+    return one[1] < other[0] or other[1] < one[0]
 
 
 def ledger_path() -> Path:

@@ -183,6 +183,7 @@ def command(
     # Late: pydantic is slow to import.
     from perflab import api
     from perflab.analysis.gates.thresholds import thresholds_of
+    from perflab.cli.actions import duel_result
     from perflab.cli.duel_file import given
 
     with _statuses_of_git(bisect):
@@ -191,9 +192,6 @@ def command(
             raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
         thresholds = thresholds_of(fail_on, "perflab duel --fail-on")
         run = api.run(DUELS, values | ({"wait_s": wait} if wait else {}))
-        # Later still: a measurement does not wait for what judges and draws.
-        from perflab.cli.actions import duel_result
-
         result = duel_result.of(run, thresholds)
         duel_result.summarise(result, Path(summary) if summary else None)
         if as_json:

@@ -26,33 +26,33 @@ def command(
     users: Annotated[int | None, load_flag("users")] = None,
     think_time: Annotated[float | None, load_flag("think_time")] = None,
     rate: Annotated[float | None, load_flag("rate")] = None,
-    arrivals: Annotated[str, load_flag("arrivals")] = "",
+    arrivals: Annotated[str | None, load_flag("arrivals")] = None,
     warmup: Annotated[float | None, load_flag("warmup")] = None,
-    script: Annotated[str, load_flag("script")] = "",
-    stages: Annotated[str, load_flag("stages")] = "",
+    script: Annotated[str | None, load_flag("script")] = None,
+    stages: Annotated[str | None, load_flag("stages")] = None,
     burst: Annotated[int | None, load_flag("burst")] = None,
     seed: Annotated[int | None, load_flag("seed")] = None,
     pacing: Annotated[float | None, load_flag("pacing")] = None,
     ramp: Annotated[float | None, load_flag("ramp")] = None,
-    method: Annotated[str, load_flag("method")] = "",
+    method: Annotated[str | None, load_flag("method")] = None,
     headers: Annotated[list[str] | None, load_flag("headers")] = None,
-    header_file: Annotated[str, load_flag("header_file")] = "",
+    header_file: Annotated[str | None, load_flag("header_file")] = None,
     secret: Annotated[list[str] | None, load_flag("secret")] = None,
-    body: Annotated[str, load_flag("body")] = "",
-    expect_status: Annotated[str, load_flag("expect_status")] = "",
-    expect_body: Annotated[str, load_flag("expect_body")] = "",
-    connection: Annotated[str, load_flag("connection")] = "",
+    body: Annotated[str | None, load_flag("body")] = None,
+    expect_status: Annotated[str | None, load_flag("expect_status")] = None,
+    expect_body: Annotated[str | None, load_flag("expect_body")] = None,
+    connection: Annotated[str | None, load_flag("connection")] = None,
     timeout: Annotated[float | None, load_flag("timeout", "(30)")] = None,
     allow_targets: Annotated[list[str] | None, load_flag("allow_targets")] = None,
     connections: Annotated[int | None, load_flag("connections")] = None,
     expect_bytes: Annotated[int | None, load_flag("expect_bytes")] = None,
     redirects: Annotated[int | None, load_flag("redirects")] = None,
-    stream: Annotated[str, load_flag("stream")] = "",
+    stream: Annotated[str | None, load_flag("stream")] = None,
     min_chunks: Annotated[int | None, load_flag("min_chunks")] = None,
-    end_marker: Annotated[str, load_flag("end_marker")] = "",
+    end_marker: Annotated[str | None, load_flag("end_marker")] = None,
     http2: Annotated[bool, load_flag("http2")] = False,
     insecure: Annotated[bool, load_flag("insecure")] = False,
-    ca_file: Annotated[str, load_flag("ca_file")] = "",
+    ca_file: Annotated[str | None, load_flag("ca_file")] = None,
     duration: Annotated[float | None, load_flag("duration")] = None,
     requests: Annotated[int | None, load_flag("requests")] = None,
     stop_after_failures: Annotated[int | None, load_flag("stop_after_failures")] = None,
@@ -98,9 +98,7 @@ def command(
     Example: perflab load http://127.0.0.1:8000/ --rate 500 --objective 'p99<100ms'
     """
     given = {
-        name: value
-        for name, value in locals().items()
-        if name in FLAGS and value not in (None, "", [])
+        name: value for name, value in locals().items() if name in FLAGS and value not in (None, [])
     }
     # Late: pydantic is slow to import.
     from perflab.cli.actions.load_search import search_capacity, search_problems

@@ -29,9 +29,11 @@ def command(
 
     Example: perflab show result
     """
-    from perflab.cli.actions import show
-
     if (Path(reference) / "load.json").is_file():
-        show.show_load(Path(reference))
+        from perflab.cli.actions.show_load import show_load
+
+        show_load(Path(reference))
     else:
-        show.show_run(reference, full=full)
+        from perflab.cli.actions.show import show_run
+
+        show_run(reference, full=full)

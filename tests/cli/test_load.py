@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import shutil
@@ -18,9 +17,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer
 
 import perflab
-from perflab.cli.load import Live, command
+from perflab.cli import app
+from perflab.cli.load import Live
 from perflab.errors import LoadError
 from perflab.load.flags import FLAGS
 from perflab.load.options import LoadOptions
@@ -68,7 +69,17 @@ def test_the_recording_holds_every_request(server: str, tmp_path: Path) -> None:
 def test_the_command_has_every_option_of_a_load() -> None:
     options = {name.removesuffix("_s") for name in LoadOptions.model_fields} - {"url"}
     assert options == set(FLAGS)
-    assert options <= set(inspect.signature(command).parameters)
+    shown = {item.name: item for item in typer.main.get_command(app).commands["load"].params}  # type: ignore[attr-defined]
+    for name, flag in FLAGS.items():
+        assert shown[name].help.startswith(flag.text), name
+        assert shown[name].default is None or isinstance(shown[name].default, bool | list), name
+
+
+@pytest.mark.parametrize("flag", ["--expect-status", "--arrivals", "--connection"])
+def test_a_value_that_came_out_empty_is_refused(perflab: Tell, tmp_path: Path, flag: str) -> None:
+    """As of a variable that is not set."""
+    words = ("load", "http://127.0.0.1:9/", "--users", "1", flag, "")
+    assert flag in perflab(tmp_path, *words, code=2)[1]
 
 
 @pytest.mark.parametrize(

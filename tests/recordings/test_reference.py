@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, is_reference, pack, reference_runs, without_rows
 from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, Entry, ledger, reference_table, shown_ledger
+from perflab.reports.ledger.entry import SAME
 from perflab.trials.summary import cpu_share
 from tests.support.synthetic import write_run
 from tests.systems.planned import plan_of
@@ -75,8 +77,8 @@ def test_of_several_runs_that_ship_the_one_with_the_defaults_is_shown(
     assert perflab.open_run(f"reference:{NAME}").run_id == "main"
 
 
-def judged() -> Entry:
-    return next(entry for entry in ledger("inference") if entry.judged)
+def judged(backend: str = "") -> Entry:
+    return next(entry for entry in ledger("inference", backend) if entry.judged)
 
 
 def test_a_shipped_run_says_the_same_as_the_whole_one(shipped: Run) -> None:
@@ -101,15 +103,30 @@ def test_it_answers_rows_until_there_is_a_run_of_ones_own(tmp_path: Path) -> Non
 
 @pytest.mark.promise
 def test_what_ships_as_doubtful_says_so_without_the_run_being_read(
-    tmp_path: Path, shipped: Run
+    tmp_path: Path, shipped: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert judged().doubt == ""
     run = measured(tmp_path / "elsewhere", "once", fresh_blocks=0)
     pack(run, tmp_path / "reference")
+    why = doubt(run)
     (tmp_path / "reference" / f"{shipped.run_id}.tar.xz").unlink()
     reference_table().to_csv(tmp_path / "reference" / LEDGER_FILE, index=False)
+    monkeypatch.setattr(Run, "table", lambda *_: pytest.fail("a run was read"))
     assert judged().shipped
-    assert judged().doubt == doubt(run) != ""
+    assert judged().doubt == why != ""
+    same = next(entry for entry in ledger("inference") if entry.outcome == SAME and entry.doubt)
+    assert "doubtful" in shown_ledger([same]).text["what became of it"].item()
+
+
+@pytest.mark.usefixtures("shipped")
+def test_what_ships_of_both_backends_answers_on_each(tmp_path: Path) -> None:
+    run = measured(tmp_path / "elsewhere", "on-docker")
+    record = run.path / "run.json"
+    record.write_text(re.sub(r'("backend": *)"process"', r'\1"docker"', record.read_text()))
+    pack(perflab.open_run(str(run.path)), tmp_path / "reference")
+    reference_table().to_csv(tmp_path / "reference" / LEDGER_FILE, index=False)
+    answers = {backend: judged(backend).run_id for backend in ("", "process", "docker")}
+    assert answers == {"": "shipped", "process": "shipped", "docker": "on-docker"}
 
 
 @pytest.mark.usefixtures("shipped")

@@ -50,29 +50,33 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
 
 
 def reference_table() -> pd.DataFrame:
-    """Return what the runs of the reference say of the rows, judged anew.
+    """Return what the runs of the reference say of the rows, judged anew, by backend.
 
     It ships as ``ledger.csv`` beside the runs, so that the ledger need not read them.
     """
-    runs = {run.run_id: run for run in reference_runs()}
+    by_backend: dict[str, list[Run]] = {}
+    for run in reference_runs():
+        by_backend.setdefault(run.record.backend, []).append(run)
     records = [
         (
-            entry.row.study, entry.row.key, runs[entry.run_id].record.backend, entry.run_id,
-            entry.judged, entry.outcome, NEXT.join(entry.measured), NEXT.join(entry.n), entry.why,
-            entry.command, entry.doubt,
+            entry.row.study, entry.row.key, backend, entry.run_id, entry.judged, entry.outcome,
+            NEXT.join(entry.measured), NEXT.join(entry.n), entry.why, entry.command, entry.doubt,
         )
-        for entry in _ledger("", select(runs.values()), {})
+        for backend, runs in sorted(by_backend.items())
+        for entry in _ledger("", select(runs), {})
         if entry.run_id and entry.outcome != SAME
     ]  # fmt: skip
     return pd.DataFrame(records, columns=list(REFERENCE_COLUMNS))
 
 
 def _shipped(backend: str) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the lines of the shipped table by row; those of processes come first."""
     path = reference_dir() / LEDGER_FILE
     if not path.exists():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
         lines = list(DictReader(file))
+    lines.sort(key=lambda line: line["backend"] == "process")
     return {
         (line["study"], line["row"]): line for line in lines if backend in ("", line["backend"])
     }

@@ -145,11 +145,11 @@ def _brief_text(entry: Entry) -> str:
 
 
 def _outcome_text(entry: Entry) -> str:
+    doubt = f"{DOUBTFUL}: {entry.doubt}" if entry.doubt else ""
     if entry.has_no_run or entry.outcome == SAME:
-        return f"{entry.outcome}:\n{entry.command or entry.why}"
+        return "\n".join(filter(None, [f"{entry.outcome}:", entry.command or entry.why, doubt]))
     n = f"n = {', '.join(dict.fromkeys(entry.n))}; " if entry.judged else ""
     whose = "reference run" if entry.shipped else "run"
     run = f"{n}{whose} {entry.run_id}" if entry.run_id else ""
-    doubt = f"{DOUBTFUL}: {entry.doubt}" if entry.doubt else ""
     lines = [entry.outcome, *entry.measured, run, doubt, entry.why, entry.command]
     return "\n".join(filter(None, lines))

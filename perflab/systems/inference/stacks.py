@@ -150,16 +150,6 @@ class InferenceParameters(PooledParameters):
         default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
     )
 
-    def differences(self, **levels: Any) -> list[str]:
-        """Return the differences of a run from the study, as sentences.
-
-        The durability study does not state its workers: one is as near to it as the driver study's
-        number.
-        """
-        if self.workers == 1:
-            levels = {"workers": self.published_values()["workers"], **levels}
-        return super().differences(**levels)
-
     @model_validator(mode="after")
     def _check_pool(self) -> InferenceParameters:
         check_pool(self.pool_size, self.workers)

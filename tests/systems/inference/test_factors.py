@@ -120,7 +120,7 @@ def warnings(name: str, **changes: object) -> str:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"workers": 2}, "workers is 2 (published: 4)"),
+        ({"workers": 2}, "workers is 2 (not published, by default: 4)"),
         ({"pool_size": 20}, "pool_size is 20 (published: 50)"),
         ({"concurrency": 20}, "concurrency is 20 (published: 50)"),
         ({"connection": "keep_alive"}, "connection is keep_alive (published: per_request)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, PositiveFloat
 
@@ -52,6 +52,22 @@ class SynchronousCommitParameters(InferenceParameters):
         description="levels to compare: requests offered a second, whether or not answers come; "
         "none: users wait for their answers, as in the study",
     )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return the values of the preset; the durability study does not state its workers."""
+        values = super().published_values()
+        del values["workers"]
+        return values
+
+    def differences(self, **levels: Any) -> list[str]:
+        """Return the differences of a run from the study; its sizes are those of 1 and 4 workers.
+
+        Both were fixed before any run: Uvicorn's default, and the number of the driver study.
+        """
+        if self.workers == 1:
+            levels = {"workers": type(self).model_fields["workers"].default, **levels}
+        return super().differences(**levels)
 
 
 def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) -> Treatment:
