@@ -18,6 +18,7 @@ from perflab.statistics.knees import knee
 
 Found = dict[str, float]
 KNEE = 0.55
+KINDS = ("bent", "in proportion", "in proportion, bent", "straight", "queue", "step")
 
 
 def ar1(random: np.random.Generator, shape: tuple[int, int], rho: float, heavy: bool = False):
@@ -36,24 +37,31 @@ def cpu_shares(random: np.random.Generator, design: str) -> np.ndarray:
     return np.clip(middle + 0.05 * ar1(random, middle.shape, 0.5), 0.02, 0.98)
 
 
-def windows_of(random: np.random.Generator, cpu: np.ndarray, logs: np.ndarray, heavy: bool):
+def latency_of(kind: str, cpu: np.ndarray) -> np.ndarray:
+    """Return latency over CPU, in ms."""
+    latencies: dict[str, np.ndarray] = {
+        "bent": 5 + 1.5 * cpu + 30 * np.maximum(0, cpu - KNEE),
+        "in proportion": 20 * cpu,
+        "in proportion, bent": 20 * cpu + 40 * np.maximum(0, cpu - KNEE),
+        "straight": 5 + 10 * cpu,
+        "queue": 5 / (1 - np.minimum(cpu / 1.05, 0.99) ** 2),
+        "step": (5 + 1.5 * cpu) * (1 + (cpu > KNEE)),
+    }
+    return latencies[kind]
+
+
+def windows_of(random: np.random.Generator, cpu: np.ndarray, usual_ms: np.ndarray, heavy: bool):
     """Return windows with AR(1) noise at 0.6 and trials that differ by 8%."""
     noise = 0.2 * ar1(random, cpu.shape, 0.6, heavy) + 0.08 * random.normal(size=(len(cpu), 1))
     trial = np.repeat(np.arange(len(cpu)), cpu.shape[1])
-    latency = np.exp(1.6 + logs + noise).ravel()
+    latency = (usual_ms * np.exp(noise)).ravel()
     return pd.DataFrame({"trial_id": trial, "cpu": cpu.ravel(), "p50_ms": latency})
 
 
 def of_knee(random: np.random.Generator, design: str, heavy: bool, kind: str) -> Found:
     """Return whether a knee was found, and whether its interval holds the truth."""
     cpu = cpu_shares(random, design)
-    logs = {
-        "bent": 0.3 * cpu + 4 * np.maximum(0, cpu - KNEE),
-        "straight": cpu,
-        "queue": -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** 2),
-        "step": 0.3 * cpu + math.log(2) * (cpu > KNEE),
-    }[kind]
-    found = knee(windows_of(random, cpu, logs, heavy), "cpu")
+    found = knee(windows_of(random, cpu, latency_of(kind, cpu), heavy), "cpu")
     if kind == "step":
         return held(not math.isnan(found.step), found.low, found.high, KNEE)
     if kind == "queue":
@@ -73,7 +81,7 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
     """Yield every kind of data with its name."""
     for design in ("ramps", "loads"):
         for heavy in (False, True):
-            for kind in ("bent", "straight", "queue", "step"):
+            for kind in KINDS:
                 name = f"knee: {kind}, {design}{', heavy tails' * heavy}"
                 yield name, lambda random, a=design, b=heavy, c=kind: of_knee(random, a, b, c)
 

@@ -9,7 +9,7 @@ Student's t with one degree of freedom less than trials.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,10 @@ SMOOTH_DEGREES = (2, 3)
 # Larger values are no CPU share and no latency, in any unit.
 MOST_CORES, LONGEST = 1e5, 1e15
 OUTLIER = 3.0
+# A line may fall below 0: of the usual latency its values count as this share at least.
+LEAST_USUAL = 0.01
 BINS = 20
+Curve = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,11 @@ class Knee:
     """The bend of the broken line nearest to latency over CPU, over the windows of several trials.
 
     ``cpu`` with its 95% interval (1.0 = one core) is NaN if there is no knee, or none can be seen,
-    for the given ``reason``. ``before`` and ``after`` are slopes of log latency per core. With
-    ``smooth`` a curve without a bend fits as well, so the bend is no threshold. Where a step fits
-    better than both, ``cpu`` is its place, ``step`` the latency after it over that before (NaN: no
-    step does), and the slopes are NaN. ``unit`` is the number of trials, in words; it is empty if
-    nothing was fitted.
+    for the given ``reason``. ``before`` and ``after`` are slopes, in the latency's unit per core.
+    With ``smooth`` a curve without a bend fits as well, so the bend is no threshold. Where a step
+    fits better than both, ``cpu`` is its place, ``step`` the latency after it over that before
+    (NaN: no step does), and the slopes are NaN. ``unit`` is the number of trials, in words; it is
+    empty if nothing was fitted.
     """
 
     cpu: float = math.nan
@@ -70,8 +73,43 @@ class Knee:
         bend = f"the nearest broken line bends at {place} CPU"
         if self.smooth:
             return f"{bend}, but a smooth curve fits as well: latency rises gradually"
-        rises = "rises" if self.before <= self.after / 5 else "rises faster"
-        return f"{bend}: latency {rises} from there on"
+        if self.before <= self.after / 5:
+            return f"{bend}: latency rises from there on"
+        times = number(self.after / self.before)
+        return f"{bend}: latency rises {times} times as fast from there on"
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of trials, and the latency that is usual at each one's CPU; shape (windows,)."""
+
+    trial: np.ndarray
+    cpu: np.ndarray
+    latency: np.ndarray
+    usual: np.ndarray
+
+    def of(self, chosen: np.ndarray) -> Windows:
+        """Return the windows that are chosen."""
+        parts = (self.trial, self.cpu, self.latency, self.usual)
+        return Windows(*(part[chosen] for part in parts))
+
+    def nearest(self, bent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of a level, a slope and ``bent`` that are nearest to the latency.
+
+        ``bent`` has a row of values for each sum, shape (sums, windows). Returned are the three
+        factors of each sum, shape (sums, 3), and its squared errors, relative to what is usual.
+        """
+        terms = np.stack(np.broadcast_arrays(1.0, self.cpu, bent), axis=-1) / self.usual[:, None]
+        target = self.latency / self.usual
+        across = terms.swapaxes(-1, -2)
+        factors = np.linalg.pinv(across @ terms, hermitian=True) @ (across @ target)[..., None]
+        errors = target - (terms @ factors)[..., 0]
+        return factors[..., 0], (errors**2).sum(axis=-1)
+
+    def missed(self, curve: Curve) -> float:
+        """Return the sum of a curve's squared errors, as logarithms of ratios."""
+        ratios = self.latency / np.maximum(curve(self.cpu), LEAST_USUAL * self.usual)
+        return float((np.log(ratios) ** 2).sum())
 
 
 @dataclass(frozen=True)
@@ -99,6 +137,11 @@ class Step:
     slope: float
     jump: float
 
+    @property
+    def times(self) -> float:
+        """The value after the step over that before it."""
+        return 1 + self.jump / (self.level + self.slope * self.place)
+
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return the values, shape as ``x``."""
         values: np.ndarray = self.level + self.slope * x + self.jump * (x > self.place)
@@ -106,81 +149,122 @@ class Step:
 
 
 def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
-    """Find the CPU share from which latency rises: the bend of a broken line through log latency.
+    """Find the CPU share from which latency rises: the bend of a broken line through latency.
 
     ``table`` has trial_id and both columns, a row per window. Windows without a latency or CPU
-    share are left out, and outliers are drawn in.
+    share are left out, and outliers are drawn in. Errors are relative to the latency that is usual
+    at a CPU share, since longer latencies scatter more.
 
     The bend is a knee only if latency bends upward at all (the interval of the curvature of a
-    parabola lies above 0) and rises after the bend; it needs 60 windows and 8 trials. A broken line
-    can be fitted to any curve that steepens. The bend is a threshold only if the broken line
-    predicts the trials that are left out better than polynomials of degree 2 and 3, which also fit
-    the latency of a queue, by more than a standard error (the rule of one standard error:
-    L. Breiman et al., Classification and Regression Trees, 1984). A step that rises is told instead
-    where it predicts them better than all of these for certain (Student's t, one-sided, 2.5%): from
-    a CPU share on latency may be another, with or without a bend.
+    parabola lies above 0) and rises after the bend; it needs 60 windows and 8 trials. Latency in
+    proportion to CPU has none. Where none can be shown, the reason tells from the other end of that
+    interval how much one could add. A broken line can be fitted to any curve that steepens. The
+    bend is a threshold only if the broken line predicts the trials that are left out better than
+    polynomials of degree 2 and 3 through latency and through its logarithm, which also fit the
+    latency of a queue, by more than a standard error (the rule of one standard error: L. Breiman et
+    al., Classification and Regression Trees, 1984). A step that rises is told instead where it
+    predicts them better than all of these for certain (Student's t, one-sided, 2.5%): from a CPU
+    share on latency may be another, with or without a bend.
     """
-    trial, x, y = _usable(table, cpu, latency)
-    count = len(np.unique(trial))
+    windows = _usable(table, cpu, latency)
+    count = len(np.unique(windows.trial))
     unit = counted(count, "trial")
-    if len(x) < SMALLEST_WINDOWS:
-        few = f"{len(x)} in {unit}; {SMALLEST_WINDOWS} needed"
+    if len(windows.cpu) < SMALLEST_WINDOWS:
+        few = f"{len(windows.cpu)} in {unit}; {SMALLEST_WINDOWS} needed"
         return Knee(reason=f"too few windows for a knee: {few}")
     if count < SMALLEST_TRIALS:
         return Knee(reason=f"too few trials for a knee: {count}; {SMALLEST_TRIALS} needed")
-    first, last = map(float, np.quantile(x, (SIDE, 1 - SIDE)))
-    if len(np.unique(x[(x >= first) & (x <= last)])) < FEWEST_SHARES:
+    first, last = map(float, np.quantile(windows.cpu, (SIDE, 1 - SIDE)))
+    inner = windows.cpu[(windows.cpu >= first) & (windows.cpu <= last)]
+    if len(np.unique(inner)) < FEWEST_SHARES:
         return Knee(reason=f"no knee can be seen in {unit}: the CPU shares are too much alike")
-    kept = [trial != left_out for left_out in range(count)]
-
-    def curvature(x: np.ndarray, y: np.ndarray) -> float:
-        return float(Polynomial.fit(x, y, 2, domain=[first, last]).coef[2])
-
     places = np.linspace(first, last, PLACES)
-    half = (places[1] - places[0]) / 2
-    lines = [broken_line(x[rest], y[rest], places) for rest in kept]
-    steps = [step(x[rest], y[rest], places) for rest in kept]
-    smooth = [[Polynomial.fit(x[rest], y[rest], degree) for rest in kept]
-              for degree in SMOOTH_DEGREES]  # fmt: skip
-    missed = [*(_missed(fits, kept, x, y) for fits in smooth), _missed(lines, kept, x, y)]
-    gain = min(missed, key=np.sum) - _missed(steps, kept, x, y)
-    nearest = step(x, y, places)
+    trials = [windows.of(windows.trial == number) for number in range(count)]
+    others = [windows.of(windows.trial != number) for number in range(count)]
+
+    def missed(curves: Iterable[Curve]) -> np.ndarray:
+        pairs = zip(trials, curves, strict=True)
+        return np.array([trial.missed(curve) for trial, curve in pairs])
+
+    lines = [broken_line(rest, places) for rest in others]
+    steps = [step(rest, places) for rest in others]
+    rivals = [
+        missed(curve(rest, degree) for rest in others)
+        for curve in (_polynomial, _exponential)
+        for degree in SMOOTH_DEGREES
+    ]
+    smooth = min(rivals, key=np.sum)
+    nearest = step(windows, places)
+    gain = min(smooth, missed(lines), key=np.sum) - missed(steps)
     if nearest.jump > 0 and t_interval(gain)[0] > 0:
-        low, high = _interval(nearest.place, [other.place for other in steps])
-        times = math.exp(nearest.jump)
-        return Knee(nearest.place, low - half, high + half, step=times, unit=unit)
-    if not _interval(curvature(x, y), [curvature(x[rest], y[rest]) for rest in kept])[0] > 0:
-        return Knee(unit=unit, reason="no knee: no upward bend can be shown")
-    line = broken_line(x, y, places)
+        low, high = _ends(nearest.place, [other.place for other in steps], places, windows)
+        return Knee(nearest.place, low, high, step=nearest.times, unit=unit)
+    bends = [_bend(rest, first, last) for rest in others]
+    low, high = _interval(_bend(windows, first, last), bends)
+    if not low > 0:
+        most = (
+            f"none that adds more than {100 * max(0, high):.0f}% at {100 * last:.0f}% CPU is left"
+        )
+        return Knee(unit=unit, reason=f"no knee: no upward bend can be shown, and {most}")
+    line = broken_line(windows, places)
     if not line.after > 0:
         return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
-    low, high = _interval(line.place, [other.place for other in lines])
-    gain = min(missed[:-1], key=np.sum) - missed[-1]
+    low, high = _ends(line.place, [other.place for other in lines], places, windows)
+    gain = smooth - missed(lines)
     is_smooth = gain.mean() <= gain.std(ddof=1) / math.sqrt(count)
-    return Knee(line.place, low - half, high + half, line.before, line.after, is_smooth, unit=unit)
+    return Knee(line.place, low, high, line.before, line.after, is_smooth, unit=unit)
 
 
-def broken_line(x: np.ndarray, y: np.ndarray, places: np.ndarray) -> BrokenLine:
-    """Return the broken line nearest to ``y`` that bends upward at one of ``places``.
+def broken_line(windows: Windows, places: np.ndarray) -> BrokenLine:
+    """Return the broken line nearest to the latency that bends upward at one of ``places``.
 
     Where none bends upward, the nearest that bends downward is returned.
     """
-    lines = []
-    for place in places:
-        terms = np.column_stack([np.ones_like(x), x, np.maximum(0.0, x - place)])
-        level, before, change = np.linalg.lstsq(terms, y, rcond=None)[0]
-        lines.append(BrokenLine(float(place), level, before, before + change))
-    return min(lines, key=lambda line: (line.after <= line.before, ((y - line(x)) ** 2).sum()))
+    factors, errors = windows.nearest(np.maximum(0.0, windows.cpu - places[:, None]))
+    bends_upward = factors[:, 2] > 0
+    best = np.argmin(np.where(bends_upward | ~bends_upward.any(), errors, np.inf))
+    level, before, change = map(float, factors[best])
+    return BrokenLine(float(places[best]), level, before, before + change)
 
 
-def step(x: np.ndarray, y: np.ndarray, places: np.ndarray) -> Step:
-    """Return the step at one of ``places``, upward or downward, that is nearest to ``y``."""
-    steps = []
-    for place in places:
-        terms = np.column_stack([np.ones_like(x), x, x > place])
-        level, slope, jump = np.linalg.lstsq(terms, y, rcond=None)[0]
-        steps.append(Step(float(place), level, slope, jump))
-    return min(steps, key=lambda one: ((y - one(x)) ** 2).sum())
+def step(windows: Windows, places: np.ndarray) -> Step:
+    """Return the step at one of ``places``, upward or downward, that is nearest to the latency."""
+    factors, errors = windows.nearest(windows.cpu > places[:, None])
+    best = np.argmin(errors)
+    return Step(float(places[best]), *map(float, factors[best]))
+
+
+def _polynomial(windows: Windows, degree: int) -> Curve:
+    return Polynomial.fit(windows.cpu, windows.latency, degree, w=1 / windows.usual)
+
+
+def _exponential(windows: Windows, degree: int) -> Curve:
+    logs = Polynomial.fit(windows.cpu, np.log(windows.latency), degree)
+    return lambda x: np.exp(logs(x))
+
+
+def _bend(windows: Windows, first: float, last: float) -> float:
+    """Return what the nearest parabola adds at ``last`` to its tangent in the middle, as a share.
+
+    The share is of the tangent's latency there.
+    """
+    found = Polynomial.fit(
+        windows.cpu, windows.latency, 2, domain=[first, last], w=1 / windows.usual
+    )
+    level, slope, curvature = map(float, found.coef)
+    return curvature / (level + slope)
+
+
+def _ends(
+    place: float, without: Sequence[float], places: np.ndarray, windows: Windows
+) -> tuple[float, float]:
+    """Return the 95% interval of a place; where no place lies beyond it, to the last window."""
+    half = (places[1] - places[0]) / 2
+    low, high = _interval(place, without)
+    return (
+        float(windows.cpu.min()) if place == places[0] else max(0.0, low - half),
+        float(windows.cpu.max()) if place == places[-1] else high + half,
+    )
 
 
 def _interval(estimate: float, without: Sequence[float]) -> tuple[float, float]:
@@ -193,36 +277,26 @@ def _interval(estimate: float, without: Sequence[float]) -> tuple[float, float]:
     return estimate - reach, estimate + reach
 
 
-def _missed(
-    fits: Sequence[Callable[[np.ndarray], np.ndarray]],
-    kept: Sequence[np.ndarray],
-    x: np.ndarray,
-    y: np.ndarray,
-) -> np.ndarray:
-    """Return the squared errors of each fit in the trial that it left out, shape (trials,)."""
-    pairs = zip(fits, kept, strict=True)
-    return np.array([((y[~rest] - fit(x[~rest])) ** 2).sum() for fit, rest in pairs])
+def _usable(table: pd.DataFrame, cpu: str, latency: str) -> Windows:
+    """Return the windows that have a latency and a CPU share; outliers are drawn in."""
+    from scipy import stats
 
-
-def _usable(
-    table: pd.DataFrame, cpu: str, latency: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return trial number, CPU and log latency of usable windows; outliers are drawn in."""
     x = pd.to_numeric(table[cpu], errors="coerce").to_numpy(float)
     y = pd.to_numeric(table[latency], errors="coerce").to_numpy(float)
     good = (x >= 0) & (x <= MOST_CORES) & (y > 1 / LONGEST) & (y < LONGEST)
     trial = pd.factorize(table["trial_id"][good])[0]
     x, logs = x[good], np.log(y[good])
-    return trial, x, _calmed(x, logs) if len(x) else logs
+    usual = _usual(x, logs) if len(x) else logs
+    reach = OUTLIER * float(stats.median_abs_deviation(logs - usual, scale="normal"))
+    if reach > 0:
+        logs = usual + np.clip(logs - usual, -reach, reach)
+    return Windows(trial, x, np.exp(logs), np.exp(usual))
 
 
-def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return ``y`` with outliers drawn in to 3 deviations from the medians of bins of ``x``."""
-    from scipy import stats
-
+def _usual(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the medians of bins of ``x``, interpolated."""
     edges = np.unique(np.quantile(x, np.linspace(0, 1, BINS + 1)))
     place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, max(0, len(edges) - 2))
     middles = pd.DataFrame({"x": x, "y": y}).groupby(place).median()
-    usual = np.interp(x, middles["x"], middles["y"])
-    reach = OUTLIER * float(stats.median_abs_deviation(y - usual, scale="normal"))
-    return usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
+    usual: np.ndarray = np.interp(x, middles["x"], middles["y"])
+    return usual

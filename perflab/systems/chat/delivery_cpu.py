@@ -120,7 +120,7 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
 
 def _cpu_planes(table: pd.DataFrame, page: Page) -> dict[str, Plane]:
     x = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
-    y = Axis("p90 per second, ms (log)", log=True)
+    y = Axis("p90 per second, ms", ends=(0, None))
     words = table[table["what"] == KNEE].set_index("treatment")["words"]
     shown = [*page.styles.items()][:MOST_PANELS]
     return {
