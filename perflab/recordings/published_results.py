@@ -31,10 +31,9 @@ Direction = Literal["greater", "smaller", "none"]
 
 @dataclass(frozen=True)
 class Study:
-    """A study's numbers: their rows, the same as a table, and the values by key."""
+    """A study's numbers: their rows, and the values by key."""
 
     numbers: tuple[Number, ...]
-    table: pd.DataFrame
     values: Mapping[tuple[str, str, str], float]
 
 
@@ -50,7 +49,8 @@ def published(study: str) -> pd.DataFrame:
 
     RecordingError where there is no study of that name.
     """
-    return _read(study).table.copy()
+    records = [row.model_dump(mode="json") for row in numbers(study)]
+    return pd.DataFrame(records, columns=list(NUMBER_COLUMNS))
 
 
 def numbers(study: str) -> tuple[Number, ...]:
@@ -75,11 +75,8 @@ def _read(study: str) -> Study:
 def _study(path: Path, _: int) -> Study:
     """Return the content of a study's file, which is read again only after a change."""
     rows = rows_of(path, Number)
-    return Study(
-        tuple(rows),
-        pd.DataFrame([row.model_dump(mode="json") for row in rows], columns=list(NUMBER_COLUMNS)),
-        {(row.place, row.scenario, row.measure): row.value for row in rows},
-    )
+    values = {(row.place, row.scenario, row.measure): row.value for row in rows}
+    return Study(tuple(rows), values)
 
 
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
@@ -112,11 +109,11 @@ def stated(study: str, claim_id: str) -> str:
 
     RecordingError where it has no such claim.
     """
-    clauses = {claim.claim_id: claim.clause for claim in claims(study)}
-    if claim_id not in clauses:
-        nearest = did_you_mean(claim_id, clauses)
+    known = {claim.claim_id: claim for claim in claims(study)}
+    if claim_id not in known:
+        nearest = did_you_mean(claim_id, known)
         raise RecordingError(f"claims.csv has no claim '{claim_id}' of {study}{nearest}")
-    return clauses[claim_id]
+    return known[claim_id].clause
 
 
 def shared_rows(name: str, model: type[P]) -> list[P]:

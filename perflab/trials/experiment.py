@@ -320,7 +320,7 @@ class Experiment:
                 title=self.title,
                 question=self.question,
                 parameters=recorded,
-                factors=self.factors(parameters) if self.factors else factors_of(treatments),
+                factors=self.levels(parameters),
                 treatments=treatments,
                 contrasts=contrasts,
                 blocks=blocks,
@@ -345,6 +345,12 @@ class Experiment:
             raise ParameterError(self._subject, problems)
         plan = plan.where_it_can()
         return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
+
+    def levels(self, parameters: RunParameters) -> Mapping[str, tuple[str, ...]]:
+        """Return the levels of every factor that a run with these parameters has, in order."""
+        if self.factors:
+            return self.factors(parameters)
+        return factors_of(self.treatments(parameters))
 
     @staticmethod
     def _nothing_to_decide(plan: RunPlan) -> list[str]:

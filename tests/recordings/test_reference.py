@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,9 +20,19 @@ from perflab.errors import ParameterError, RecordingError, RunNotFound
 from perflab.figures.view import to_csv
 from perflab.paths import project_root, reference_dir
 from perflab.recordings import Run, is_reference, pack, reference_runs, without_rows
+from perflab.recordings.published_rows import Row
 from perflab.reports.figures import views_of
-from perflab.reports.ledger import LEDGER_FILE, Entry, ledger, reference_table, shown_ledger
+from perflab.reports.ledger import (
+    LEDGER_FILE,
+    Entry,
+    entries,
+    ledger,
+    reference_table,
+    rows,
+    shown_ledger,
+)
 from perflab.reports.ledger.entry import SAME
+from perflab.trials.plan import RunPlan
 from perflab.trials.summary import cpu_share
 from tests.support.synthetic import write_run
 from tests.systems.planned import plan_of
@@ -118,12 +129,41 @@ def test_what_ships_as_doubtful_says_so_without_the_run_being_read(
     assert "doubtful" in shown_ledger([same]).text["what became of it"].item()
 
 
-@pytest.mark.usefixtures("shipped")
-def test_what_ships_of_both_backends_answers_on_each(tmp_path: Path) -> None:
-    run = measured(tmp_path / "elsewhere", "on-docker")
+def on_docker(run: Run) -> Run:
     record = run.path / "run.json"
     record.write_text(re.sub(r'("backend": *)"process"', r'\1"docker"', record.read_text()))
-    pack(perflab.open_run(str(run.path)), tmp_path / "reference")
+    return perflab.open_run(str(run.path))
+
+
+@pytest.mark.usefixtures("shipped")
+def test_what_ships_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[str] = []
+
+    def noted(row: Row) -> RunPlan:
+        planned.append(row.key)
+        return rows.plan_of(row)
+
+    monkeypatch.setattr(entries, "plan_of", noted)
+    answered = {entry.row.key for entry in ledger("inference") if entry.shipped}
+    assert answered
+    assert planned
+    assert not answered.intersection(planned)
+
+
+def test_a_run_with_the_defaults_is_shown_for_its_experiment_unless_docker_ran_it(
+    tmp_path: Path,
+) -> None:
+    has_defaults = runpy.run_path(str(project_root() / "scripts" / "reference.py"))["has_defaults"]
+    run = measured(tmp_path, "main")
+    assert has_defaults(run)
+    assert not has_defaults(measured(tmp_path, "other", workers=1))
+    assert not has_defaults(on_docker(run))
+
+
+@pytest.mark.usefixtures("shipped")
+def test_what_ships_of_both_backends_answers_on_each(tmp_path: Path) -> None:
+    run = on_docker(measured(tmp_path / "elsewhere", "on-docker"))
+    pack(run, tmp_path / "reference")
     reference_table().to_csv(tmp_path / "reference" / LEDGER_FILE, index=False)
     answers = {backend: judged(backend).run_id for backend in ("", "process", "docker")}
     assert answers == {"": "shipped", "process": "shipped", "docker": "on-docker"}

@@ -7,7 +7,6 @@ from csv import DictReader
 from dataclasses import replace
 from typing import TypeVar
 
-import numpy as np
 import pandas as pd
 
 from perflab.errors import PerflabError, RecordingError
@@ -25,7 +24,7 @@ from perflab.reports.ledger.entry import (
     UNMEASURED,
     Entry,
 )
-from perflab.reports.ledger.rows import mismatch, plan_of, reasons, rows
+from perflab.reports.ledger.rows import mismatch, plan_of, reasons, rows, settings_of
 from perflab.reports.ledger.study_check import Check, checks
 from perflab.reports.rules import rules_of
 from perflab.reports.runs import judged_runs
@@ -82,11 +81,11 @@ def _shipped(backend: str) -> dict[tuple[str, str], dict[str, str]]:
     }
 
 
-def _by_reference(entry: Entry, line: Mapping[str, str]) -> Entry:
+def _by_reference(row: Row, line: Mapping[str, str]) -> Entry:
     measured, n = (tuple(filter(None, line[name].split(NEXT))) for name in ("measured", "n"))
     judged = line["judged"] == "True"
     return Entry(
-        entry.row, line["outcome"], line["why"], line["command"], measured, n, line["run"], judged,
+        row, line["outcome"], line["why"], line["command"], measured, n, line["run"], judged,
         shipped=True, doubt=line["doubt"],
     )  # fmt: skip
 
@@ -95,21 +94,22 @@ def _ledger(
     study: str, chosen: Sequence[Run], shipped: Mapping[tuple[str, str], Mapping[str, str]]
 ) -> list[Entry]:
     runs = [AnsweringRun(run) for run in chosen]
+    measured = {run.record.experiment for run in chosen}
     known = {(check.study, check.check): check for check in checks(study)}
     whys = reasons()
     entries = []
     for row in rows(study):
+        line = shipped.get((row.study, row.key))
+        if line and row.experiment and row.experiment not in measured:
+            # What ships was planned and judged when it was made.
+            entries.append(_by_reference(row, line))
+            continue
         try:
-            entries.append(_answered(row, runs, known, whys))
+            entry = _answered(row, runs, known, whys)
         except PerflabError as error:
             # The answer may come from a user's system and name something that does not exist.
-            entries.append(Entry(row, NO_ANSWER, str(error)))
-    entries = [
-        _by_reference(entry, shipped[entry.row.study, entry.row.key])
-        if entry.has_no_run and (entry.row.study, entry.row.key) in shipped
-        else entry
-        for entry in entries
-    ]
+            entry = Entry(row, NO_ANSWER, str(error))
+        entries.append(_by_reference(row, line) if line and entry.has_no_run else entry)
     by_key = {(entry.row.study, entry.row.key): entry for entry in entries}
     return [_resolved(entry, by_key) for entry in entries]
 
@@ -202,8 +202,7 @@ def check_view(name: str, system: str) -> None:
 
 
 def _by_setting(row: Row) -> Entry:
-    name, plan = row.item, plan_of(row)
-    values = [*np.ravel(plan.parameters.get(name, ())), *plan.factors.get(name, ())]
+    name, values = row.item, settings_of(row)
     known = pd.to_numeric(pd.Series(values, dtype=str), errors="coerce").tolist()
     if isinstance(row, Number) and row.value in known:
         return Entry(row, TAKEN_OVER, f"{name} of {row.experiment}")

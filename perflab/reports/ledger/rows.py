@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from perflab import systems
-from perflab.parameters import check, parse_assignments
+from perflab.parameters import parse_assignments
 from perflab.recordings import Contrast, claims, studies
 from perflab.recordings.published_results import numbers, shared_rows
 from perflab.recordings.published_rows import Claim, Estimand, ReasonText, Row
-from perflab.trials.plan import RunPlan
+
+if TYPE_CHECKING:
+    from perflab.trials.experiment import Experiment, RunParameters
+    from perflab.trials.plan import RunPlan
 
 # Rows of these kinds are sizes: only the same estimand at the same load judges them.
 SIZES = ("result", "effect", "derived", "figure", "target")
@@ -66,8 +72,19 @@ def plan_of(row: Row) -> RunPlan:
     return _plan(row.experiment, row.parameters)
 
 
+def settings_of(row: Row) -> list[Any]:
+    """Return what the parameter or the factor of a row's name is in the experiment of the row."""
+    experiment, parameters = _checked(row.experiment, row.parameters)
+    of_run = parameters.model_dump(mode="json").get(row.item, ())
+    return [*np.ravel(of_run), *experiment.levels(parameters).get(row.item, ())]
+
+
 @cache
-def _plan(name: str, parameters: str) -> RunPlan:
+def _plan(name: str, assignments: str) -> RunPlan:
+    experiment, parameters = _checked(name, assignments)
+    return experiment.plan(parameters)
+
+
+def _checked(name: str, assignments: str) -> tuple[Experiment, RunParameters]:
     experiment = _experiment(name)
-    values = parse_assignments(parameters.split())
-    return experiment.plan(check(experiment.parameters, values, f"experiment '{name}'"))
+    return experiment, experiment.check(parse_assignments(assignments.split()))
