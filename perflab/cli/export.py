@@ -79,6 +79,7 @@ def command(
 
     Example: perflab export --verify figures docs
     """
+    from perflab import api
     from perflab.cli.actions import export
 
     if verify:
@@ -87,8 +88,9 @@ def command(
         return
     if not references:
         raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
+    runs = [api.open_run(reference) for reference in references]
     if figures:
-        export.export_figures(references, _split(views), to, _split(formats or "svg,png"))
+        export.export_figures(runs, _split(views), to, _split(formats or "svg,png"))
         return
     if to is None and into is None:
         raise ParameterError(
@@ -97,7 +99,7 @@ def command(
     folder = to if to is not None else (into or Path()).resolve().parent
     content = export.Content(tuple(_split(views)), full)
     target = export.Destination(folder, into, overwrite)
-    export.export_sections(references, target, _split(formats or "md"), content)
+    export.export_sections(runs, target, _split(formats or "md"), content)
 
 
 def _split(text: str) -> list[str]:

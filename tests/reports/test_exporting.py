@@ -180,6 +180,13 @@ def test_a_file_that_is_no_markdown_is_left_as_it_is(
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [content] * (content is not None)
 
 
+def test_a_run_that_there_is_not_is_named_before_a_missing_place(run) -> None:
+    result = CliRunner().invoke(app, ["export", "no-such-run"])
+    assert "no-such-run" in str(result.exception)
+    result = CliRunner().invoke(app, ["export", str(run.path)])
+    assert "no place is given" in str(result.exception)
+
+
 def test_damaged_marks_leave_everything_as_it_was(run, tmp_path) -> None:
     (tmp_path / "synchronous_commit.md").write_text("<!-- perflab:end -->\n")
     with pytest.raises(ExportRefused, match="nothing was written"):

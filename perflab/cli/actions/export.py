@@ -11,7 +11,6 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from perflab import api
 from perflab.cli.outputs import named_here, print_table
 from perflab.errors import ParameterError
 from perflab.figures import save_view
@@ -28,19 +27,17 @@ PICTURES = ("svg", "png", "pdf")
 
 
 def export_sections(
-    references: Sequence[str], target: Destination, formats: list[str], content: Content
+    runs: Sequence[Run], target: Destination, formats: list[str], content: Content
 ) -> None:
     """Write runs as sections of documents, and print the paths of the files."""
-    runs = [api.open_run(reference) for reference in references]
     for path in export_runs(runs, target, formats, content, partial(print, file=sys.stderr)):
         print(path)
 
 
 def export_figures(
-    references: Sequence[str], names: list[str], to: Path | None, formats: list[str]
+    runs: Sequence[Run], names: list[str], to: Path | None, formats: list[str]
 ) -> None:
     """Write views of runs (empty: all); several runs have a folder each."""
-    runs = [api.open_run(reference) for reference in references]
     for run in runs:
         folder = to / run.run_id if to is not None and len(runs) > 1 else to
         _export_figures(run, names, folder, formats)
