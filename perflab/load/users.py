@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
 # The names that scripts import.
-__all__ = ["Answer", "NotServed", "User", "action", "actions"]
+__all__ = ["NotServed", "Reply", "User", "action", "actions"]
 
 
 @overload
@@ -86,8 +86,8 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer to a user's request; ``error`` is its error class, empty when it is as expected.
+class Reply:
+    """A reply to a user's request; ``error`` is its error class, empty when it is as expected.
 
     ``body`` is unpacked by its Content-Encoding, and empty where the request keeps none.
     """
@@ -268,11 +268,11 @@ class User:
         course.due_ns, course.late_ns = due_ns, max(0, driver.now_ns() - due_ns)
         return goes_on
 
-    async def get(self, path: str, **options: Any) -> Answer:
+    async def get(self, path: str, **options: Any) -> Reply:
         """Send a GET; see :meth:`request`."""
         return await self.request("GET", path, **options)
 
-    async def post(self, path: str, body: Any = "", **options: Any) -> Answer:
+    async def post(self, path: str, body: Any = "", **options: Any) -> Reply:
         """Send a POST; a body that is no text is sent as JSON; see :meth:`request`."""
         if not isinstance(body, str):
             body = json.dumps(body)
@@ -290,7 +290,7 @@ class User:
         expect_body: str = "",
         keep_body: bool = True,
         **judged: int | str | None,
-    ) -> Answer:
+    ) -> Reply:
         """Send a request and record it under ``name`` (default: method and path).
 
         ``judged`` are further fields of :class:`~perflab.load.workload.request.Request` on the
@@ -326,7 +326,7 @@ class User:
             else:
                 self.cookies[name] = value
 
-    async def _perform(self, prepared: Prepared, name: str) -> Answer:
+    async def _perform(self, prepared: Prepared, name: str) -> Reply:
         course, driver = self.course, self.course.driver
         over = asyncio.Event()
         exchange = Exchange(prepared, self.number, lambda _: over.set())
@@ -345,7 +345,7 @@ class User:
             connection.close()
         head, content = exchange.answer or (b"", b"")
         self._keep_cookies(head)
-        return Answer(exchange.status, ERRORS[exchange.error], head, content)
+        return Reply(exchange.status, ERRORS[exchange.error], head, content)
 
     async def websocket(
         self,

@@ -28,7 +28,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.report import summary
 from perflab.load.summary import LoadSummary
 from perflab.load.summary_table import table
-from perflab.load.users import Answer, NotServed, User, action, actions
+from perflab.load.users import NotServed, Reply, User, action, actions
 from perflab.load.workers.scripted import find
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
@@ -244,7 +244,7 @@ def test_the_choice_of_actions_depends_on_seed_and_user_only() -> None:
     [
         ("nothing", "not FILE.py:Class"),
         ("/no/such.py:X", "FileNotFoundError"),
-        ("perflab.load.users:Answer", "no class Answer that is a perflab User"),
+        ("perflab.load.users:Reply", "no class Reply that is a perflab User"),
         ("perflab.load.users:User", "no method marked"),
     ],
 )
@@ -307,7 +307,7 @@ def test_a_refusal_by_the_server_is_no_fault_of_the_script(chat: int, script: st
 
 def test_reading_a_body_above_the_limit_raises_an_error_with_a_way_out() -> None:
     with pytest.raises(NotServed, match="keep_body=False"):
-        Answer(200, "body_too_large").json()
+        Reply(200, "body_too_large").json()
 
 
 def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, script: str) -> None:
@@ -383,9 +383,9 @@ def test_every_cookie_of_an_answer_is_there() -> None:
         b"HTTP/1.1 302 Found\r\nSet-Cookie: csrftoken=a=b; Path=/; Secure\r\n"
         b"Location: /\r\nset-cookie: sessionid=xyz; HttpOnly\r\n"
     )
-    answer = Answer(302, "", head)
+    answer = Reply(302, "", head)
     assert answer.cookies() == {"csrftoken": "a=b", "sessionid": "xyz"}
-    assert Answer(200, "", b"HTTP/1.1 200 OK\r\n").cookies() == {}
+    assert Reply(200, "", b"HTTP/1.1 200 OK\r\n").cookies() == {}
 
 
 def test_cookies_are_kept_until_an_answer_ends_them() -> None:

@@ -47,8 +47,8 @@ def _name(code: int) -> str:
     return next((each.name for each in ErrorCodes if each == code), f"error {code}")
 
 
-class Answer:
-    """The answer to one request, as it comes."""
+class Reply:
+    """The reply to one request, as it comes."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._h2 = H2Connection(H2Configuration(header_encoding="latin-1"))
         self._rest = bytearray()
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, Reply] = {}
         self._turns: deque[asyncio.Future[None]] = deque()
         self._taken = 0
         self._opened = asyncio.Event()
@@ -152,14 +152,14 @@ class Connection(asyncio.Protocol):
         return self._taken >= self._h2.remote_settings.max_concurrent_streams
 
     @asynccontextmanager
-    async def request(self, exchange: Exchange, head: Head, body: bytes) -> AsyncIterator[Answer]:
+    async def request(self, exchange: Exchange, head: Head, body: bytes) -> AsyncIterator[Reply]:
         """Send a request when it is its turn; NotBegun where this connection takes it no more."""
         await self._turn()
         number = 0
         try:
             if self.is_leaving:
                 raise NotBegun
-            number, answer = self._h2.get_next_available_stream_id(), Answer(exchange)
+            number, answer = self._h2.get_next_available_stream_id(), Reply(exchange)
             self._answers[number] = answer
             await self._send(number, answer, head, body)
             yield answer
@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
                 self._taken += 1
                 turn.set_result(None)
 
-    async def _send(self, number: int, answer: Answer, head: Head, body: bytes) -> None:
+    async def _send(self, number: int, answer: Reply, head: Head, body: bytes) -> None:
         self._h2.send_headers(number, head, end_stream=not body)
         # h2 would end the connection, with all its requests, where one answer has another length.
         vars(self._h2.streams[number])["_initialize_content_length"] = lambda _: None
