@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -30,6 +31,7 @@ from perflab.reports.cells import count, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import claim_answers
 from perflab.reports.ledger import LEDGER_FILE, reference_table
+from perflab.reports.ledger.answering_runs import planned_today
 from perflab.reports.regions import filled
 from perflab.reports.rules import findings_of
 from perflab.reports.runs import measured_where
@@ -65,7 +67,7 @@ HEADLINES = (
     "synchronous_commit=off raises throughput",
     "asyncpg gives about 1.5 times the throughput of psycopg2 (round trip 0 ms, pool minimum max",
     "serialize: json takes 8.82 times orjson",
-    "logins cost 70 points of CPU",
+    "logins cost CPU",
     "100 threads shorten what 32 threads limit",
     "a thread per request raises success",
 )
@@ -91,7 +93,7 @@ def claims_of(run: Run) -> Iterator[Claim]:
 
     A run of fewer blocks is a picture.
     """
-    for answer in claim_answers(findings_of(run)):
+    for answer in claim_answers(_worded_today(run)):
         n = sorted({finding.effect.n for finding in answer.findings if finding.effect})
         if answer.study and n and n[-1] >= SMALLEST_N and not LEFT_OUT.search(answer.question):
             claimed = {finding.contrast.published_direction for finding in answer.findings}
@@ -99,6 +101,21 @@ def claims_of(run: Run) -> Iterator[Claim]:
             study = unsized if answer.study == YES else answer.study
             here = BLOCKS.sub("", answer.text)
             yield answer.question, study, here, ", ".join(map(count, n)), _ends(answer.findings)
+
+
+def _worded_today(run: Run) -> list[Finding]:
+    """Return the findings of a run, on claims in the words that they have today."""
+    plan = planned_today(run)
+    words = {contrast.name: contrast.claim for contrast in plan.contrasts} if plan else {}
+    return [
+        replace(
+            finding,
+            contrast=finding.contrast.model_copy(
+                update={"claim": words.get(finding.contrast.name, finding.contrast.claim)}
+            ),
+        )
+        for finding in findings_of(run)
+    ]
 
 
 def _ends(findings: Sequence[Finding]) -> Ends:

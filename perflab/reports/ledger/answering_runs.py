@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perflab.trials.plan import RunPlan
 
 
-def _plan_today(run: Run) -> RunPlan | None:
+def planned_today(run: Run) -> RunPlan | None:
     """Return what the run's experiment measures today, with the run's parameters; None: nothing."""
     try:
         experiment = systems.experiment(run.record.experiment)
@@ -60,7 +60,7 @@ class AnsweringRun:
     @cached_property
     def plan_today(self) -> RunPlan | None:
         """What the run's experiment measures today, with its parameters."""
-        return _plan_today(self.run)
+        return planned_today(self.run)
 
     @cached_property
     def other_cases(self) -> Mapping[str, str]:

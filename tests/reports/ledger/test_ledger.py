@@ -109,7 +109,7 @@ def test_a_run_of_another_case_than_todays_says_so_and_answers(
     """As where a study turns out to have measured with another setting."""
     write("measured")
     assert "another case" not in entry().why
-    as_it_is = answering_runs._plan_today
+    as_it_is = answering_runs.planned_today
 
     def corrected(run: Run) -> RunPlan | None:
         plan = as_it_is(run)
@@ -122,7 +122,7 @@ def test_a_run_of_another_case_than_todays_says_so_and_answers(
         )
         return plan.model_copy(update={"treatments": treatments})
 
-    monkeypatch.setattr(answering_runs, "_plan_today", corrected)
+    monkeypatch.setattr(answering_runs, "planned_today", corrected)
     result = entry()
     assert result.outcome == "as published"
     case = "another case than the study's: synchronous_commit was off, the study's is remote"
