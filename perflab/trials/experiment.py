@@ -320,7 +320,7 @@ class Experiment:
                 title=self.title,
                 question=self.question,
                 parameters=recorded,
-                factors=self.levels(parameters),
+                factors=self.levels(parameters, treatments),
                 treatments=treatments,
                 contrasts=contrasts,
                 blocks=blocks,
@@ -346,11 +346,13 @@ class Experiment:
         plan = plan.where_it_can()
         return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
 
-    def levels(self, parameters: RunParameters) -> Mapping[str, tuple[str, ...]]:
-        """Return the levels of every factor that a run with these parameters has, in order."""
+    def levels(
+        self, parameters: RunParameters, treatments: Sequence[Treatment] = ()
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Return the levels of every factor of a run with these parameters (and ``treatments``)."""
         if self.factors:
             return self.factors(parameters)
-        return factors_of(self.treatments(parameters))
+        return factors_of(treatments or self.treatments(parameters))
 
     @staticmethod
     def _nothing_to_decide(plan: RunPlan) -> list[str]:
