@@ -112,8 +112,11 @@ def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> E
     a lower end. The column ``WITHOUT_CLIENT`` is another end of a known one. A value from a coarse
     source may be off by half of its resolution.
     """
-    rows = trials[trials["treatment"] == name].set_index("block")
-    rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
+    ends = (at_least_column, resolution_column, at_most_column, lower_end_column)
+    columns = [response, WITHOUT_CLIENT, *(column(response) for column in ends)]
+    # Trials have a hundred columns: most are left where they are.
+    rows = trials.loc[trials["treatment"] == name, ["block", *trials.columns.intersection(columns)]]
+    rows = rows.set_index("block").reindex(pd.RangeIndex(run.judged_blocks))
     missing = pd.Series(np.nan, index=rows.index)
     known = rows.get(response, missing).astype(float)
     at_least = rows.get(at_least_column(response), missing).astype(float)

@@ -10,11 +10,12 @@ import csv
 import io
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from perflab.analysis.evaluation import Finding
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
 from perflab.reports.rules import findings_of as judged
@@ -35,19 +36,22 @@ def outputs_of(run: Run) -> dict[str, str]:
 
     Of one without requests that is what its trials' rows say: no figures, and no page.
     """
-    found = {"findings.csv": findings_of(run)}
+    findings = judged(run)
+    found = {"findings.csv": _as_numbers(findings)}
     if run.table("samples").empty and ("requests" in run.missing or run.requests().empty):
         return found
     figures = {view.name: view.shown(run) for view in views_of(run)}
     found |= {f"figure-{name}.csv": as_csv(table) for name, table in figures.items()}
-    return found | (
-        {"page.md": page_text(run, judged(run))} if run.run_id.endswith(WITH_PAGE) else {}
-    )
+    return found | ({"page.md": page_text(run, findings)} if run.run_id.endswith(WITH_PAGE) else {})
 
 
 def findings_of(run: Run) -> str:
     """Return every claim of a recording as numbers."""
-    return as_csv(findings_table(judged(run)), whole=True)
+    return _as_numbers(judged(run))
+
+
+def _as_numbers(findings: Sequence[Finding]) -> str:
+    return as_csv(findings_table(findings), whole=True)
 
 
 def as_csv(table: pd.DataFrame, whole: bool = False) -> str:

@@ -37,7 +37,7 @@ class Shop(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    protocol_version, wbufsize = "HTTP/1.1", -1
     server: Shop
 
     def do_GET(self) -> None:

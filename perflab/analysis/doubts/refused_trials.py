@@ -54,7 +54,9 @@ def refused_trials(
     ``used`` are the trials that were compared, with this effect, and ``effect_with`` returns the
     effect of others.
     """
-    trials = run.current_trials()
+    every = run.current_trials()
+    columns = ["trial_id", "block", "treatment", contrast.response]
+    trials = every[every.columns.intersection(columns)]
     trials = trials[trials["block"] < run.judged_blocks].drop_duplicates(
         ["block", "treatment"], keep="last"
     )
@@ -71,7 +73,7 @@ def refused_trials(
     of_all = None
     if has_value.any():
         with suppress(AnalysisError):
-            of_all = effect_with(trials)
+            of_all = effect_with(every.loc[trials.index])
     if len(set(numbers.values())) == 1 and not (of_all and _is_far(of_all, effect)):
         return None
     return Refused(numbers, len(chosen) - int(has_value.sum()), of_all)
