@@ -20,12 +20,15 @@ RUN = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{6}\b")
 NO_PROSE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 
 
-def faults(text: str, study: str, runs: Sequence[Run]) -> list[str]:
-    """Return what is wrong with a page about a ``study``; ``runs`` are those that ship."""
+def faults(text: str, study: str, runs: Sequence[Run], drawn: Iterable[str] = ()) -> list[str]:
+    """Return what is wrong with a page about a ``study``; ``runs`` are those that ship.
+
+    ``drawn`` is what its figures say in words.
+    """
     prose = NO_PROSE.sub(" ", _outside_regions(text))
     shipped = {run.run_id.rpartition("-")[2] for run in runs}
     found = [f"run {name} does not ship" for name in RUN.findall(prose) if name not in shipped]
-    known = known_numbers(study, runs)
+    known = known_numbers(study, runs) | numbers_in(drawn)
     printed = [float(value) for value in published(study)["value"]]
     found += [
         f"{word} is neither published, nor told or set by a run that ships"
@@ -44,6 +47,11 @@ def known_numbers(study: str, runs: Iterable[Run]) -> set[float]:
         texts += [json.dumps(run.record.parameters), *(item.name for item in run.record.treatments)]
         for answer in answers_to_claims(findings_of(run)):
             texts += [answer.text, answer.study]
+    return numbers_in(texts)
+
+
+def numbers_in(texts: Iterable[str]) -> set[float]:
+    """Return the numbers that texts hold."""
     return {_number(word) for text in texts for word in NUMBER.findall(text)}
 
 

@@ -10,10 +10,10 @@ runs of ``data/reference/``, on any machine. The sentences of ``docs/studies/`` 
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -31,7 +31,7 @@ from perflab.reports.cells import count, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import claim_answers
 from perflab.reports.ledger import LEDGER_FILE, reference_table
-from perflab.reports.ledger.answering_runs import planned_today
+from perflab.reports.ledger.answering_runs import worded_today
 from perflab.reports.regions import filled
 from perflab.reports.rules import findings_of
 from perflab.reports.runs import measured_where
@@ -93,7 +93,7 @@ def claims_of(run: Run) -> Iterator[Claim]:
 
     A run of fewer blocks is a picture.
     """
-    for answer in claim_answers(_worded_today(run)):
+    for answer in claim_answers(worded_today(run, findings_of(run))):
         n = sorted({finding.effect.n for finding in answer.findings if finding.effect})
         if answer.study and n and n[-1] >= SMALLEST_N and not LEFT_OUT.search(answer.question):
             claimed = {finding.contrast.published_direction for finding in answer.findings}
@@ -101,21 +101,6 @@ def claims_of(run: Run) -> Iterator[Claim]:
             study = unsized if answer.study == YES else answer.study
             here = BLOCKS.sub("", answer.text)
             yield answer.question, study, here, ", ".join(map(count, n)), _ends(answer.findings)
-
-
-def _worded_today(run: Run) -> list[Finding]:
-    """Return the findings of a run, on claims in the words that they have today."""
-    plan = planned_today(run)
-    words = {contrast.name: contrast.claim for contrast in plan.contrasts} if plan else {}
-    return [
-        replace(
-            finding,
-            contrast=finding.contrast.model_copy(
-                update={"claim": words.get(finding.contrast.name, finding.contrast.claim)}
-            ),
-        )
-        for finding in findings_of(run)
-    ]
 
 
 def _ends(findings: Sequence[Finding]) -> Ends:
@@ -196,6 +181,14 @@ def _apart(one: Ends, other: Ends) -> bool:
     return one[1] < other[0] or other[1] < one[0]
 
 
+def drawn_words(folder: Path, runs: Sequence[Run]) -> list[str]:
+    """Return what the figures of the runs' experiments say in words, by their tables."""
+    names = {run.record.experiment for run in runs}
+    files = [file for name in names for file in (folder / name).glob("*.csv")]
+    rows = [row for file in files for row in csv.DictReader(file.read_text().splitlines())]
+    return [row["words"] for row in rows if row.get("words")]
+
+
 def ledger_path() -> Path:
     """Return the file of what the reference says of the published rows."""
     return reference_dir() / LEDGER_FILE
@@ -229,7 +222,8 @@ def main(words: Sequence[str]) -> int:
             if not words:
                 path.write_text(text)
         of_page = [run for run in runs if PAGES.get(run.record.system) == path.stem]
-        found = faults(text, path.stem.replace("-", "_"), of_page) if of_page else []
+        drawn = drawn_words(root / "figures" / "studies", of_page)
+        found = faults(text, path.stem.replace("-", "_"), of_page, drawn) if of_page else []
         wrong += [f"{path.relative_to(root)}: {fault}" for fault in found]
     for name, shown in FIGURES.items():
         run = open_run(name, reference_dir())

@@ -18,7 +18,7 @@ from numpy.polynomial import Polynomial
 
 from perflab.statistics.in_words import counted, number
 from perflab.statistics.mean_intervals import CONFIDENCE
-from perflab.statistics.quantiles import t_interval
+from perflab.statistics.quantiles import FEWEST_TRIALS, t_interval
 
 SMALLEST_TRIALS = 8
 SMALLEST_WINDOWS = 60
@@ -67,7 +67,8 @@ class Knee:
         """Return the knee in words, or why there is none, without the unit."""
         if self.reason:
             return self.reason
-        place = f"{100 * self.cpu:.0f}% [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+        low, high = max(0.0, self.low), self.high
+        place = f"{100 * self.cpu:.0f}% [{100 * low:.0f}, {100 * high:.0f}]"
         if not math.isnan(self.step):
             return f"latency steps to {number(self.step)} times its value at {place} CPU"
         bend = f"the nearest broken line bends at {place} CPU"
@@ -106,10 +107,11 @@ class Windows:
         errors = target - (terms @ factors)[..., 0]
         return factors[..., 0], (errors**2).sum(axis=-1)
 
-    def missed(self, curve: Curve) -> float:
-        """Return the sum of a curve's squared errors, as logarithms of ratios."""
-        ratios = self.latency / np.maximum(curve(self.cpu), LEAST_USUAL * self.usual)
-        return float((np.log(ratios) ** 2).sum())
+    def ratios(self, curve: Curve) -> np.ndarray:
+        """Return the logarithms of the latency over a curve's, shape (windows,)."""
+        floor = LEAST_USUAL * self.usual
+        logs: np.ndarray = np.log(self.latency / np.maximum(curve(self.cpu), floor))
+        return logs
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,8 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
 
     The bend is a knee only if latency bends upward at all (the interval of the curvature of a
     parabola lies above 0) and rises after the bend; it needs 60 windows and 8 trials. Latency in
-    proportion to CPU has none. Where none can be shown, the reason tells from the other end of that
-    interval how much one could add. A broken line can be fitted to any curve that steepens. The
+    proportion to CPU has none, and where the strongest bend is at an end of the CPU shares, too few
+    windows lie beyond it to tell one. A broken line can be fitted to any curve that steepens. The
     bend is a threshold only if the broken line predicts the trials that are left out better than
     polynomials of degree 2 and 3 through latency and through its logarithm, which also fit the
     latency of a queue, by more than a standard error (the rule of one standard error: L. Breiman et
@@ -179,12 +181,17 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     if len(np.unique(inner)) < FEWEST_SHARES:
         return Knee(reason=f"no knee can be seen in {unit}: the CPU shares are too much alike")
     places = np.linspace(first, last, PLACES)
+    half = (places[1] - places[0]) / 2
     trials = [windows.of(windows.trial == number) for number in range(count)]
-    others = [windows.of(windows.trial != number) for number in range(count)]
+    others = _without_each(windows)
 
     def missed(curves: Iterable[Curve]) -> np.ndarray:
-        pairs = zip(trials, curves, strict=True)
-        return np.array([trial.missed(curve) for trial, curve in pairs])
+        errors = [
+            # Some curves go through means, some through means of logarithms: each is centred.
+            trial.ratios(curve) - rest.ratios(curve).mean()
+            for trial, rest, curve in zip(trials, others, curves, strict=True)
+        ]
+        return np.array([(error**2).sum() for error in errors])
 
     lines = [broken_line(rest, places) for rest in others]
     steps = [step(rest, places) for rest in others]
@@ -197,22 +204,47 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     nearest = step(windows, places)
     gain = min(smooth, missed(lines), key=np.sum) - missed(steps)
     if nearest.jump > 0 and t_interval(gain)[0] > 0:
-        low, high = _ends(nearest.place, [other.place for other in steps], places, windows)
-        return Knee(nearest.place, low, high, step=nearest.times, unit=unit)
-    bends = [_bend(rest, first, last) for rest in others]
-    low, high = _interval(_bend(windows, first, last), bends)
-    if not low > 0:
-        most = (
-            f"none that adds more than {100 * max(0, high):.0f}% at {100 * last:.0f}% CPU is left"
-        )
-        return Knee(unit=unit, reason=f"no knee: no upward bend can be shown, and {most}")
+        low, high = _interval(nearest.place, [other.place for other in steps])
+        return Knee(nearest.place, low - half, high + half, step=nearest.times, unit=unit)
+
+    def curvature(of: Windows) -> float:
+        parabola = Polynomial.fit(of.cpu, of.latency, 2, domain=[first, last], w=1 / of.usual)
+        return float(parabola.coef[2])
+
+    if not _interval(curvature(windows), list(map(curvature, others)))[0] > 0:
+        return Knee(unit=unit, reason="no knee: no upward bend can be shown")
     line = broken_line(windows, places)
     if not line.after > 0:
         return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
-    low, high = _ends(line.place, [other.place for other in lines], places, windows)
+    if line.place in (first, last):
+        end = f"an end of the CPU shares, {100 * line.place:.0f}%"
+        return Knee(unit=unit, reason=f"no knee: the strongest bend is at {end}")
+    low, high = _interval(line.place, [other.place for other in lines])
     gain = smooth - missed(lines)
-    is_smooth = gain.mean() <= gain.std(ddof=1) / math.sqrt(count)
-    return Knee(line.place, low, high, line.before, line.after, is_smooth, unit=unit)
+    is_smooth = bool(gain.mean() <= gain.std(ddof=1) / math.sqrt(count))
+    return Knee(line.place, low - half, high + half, line.before, line.after, is_smooth, unit=unit)
+
+
+def times_as_fast(
+    table: pd.DataFrame, cpu: str, place: float, latency: str = "p50_ms"
+) -> tuple[float, float, float]:
+    """Return how many times as fast latency rises beyond a CPU share as below it, and its interval.
+
+    It is the ratio of the slopes of the broken line that bends there, if at all, with its 95%
+    interval by the jackknife; NaN where latency does not rise below it, no window lies on a side,
+    or there are fewer than 3 trials. ``table`` is as in :func:`knee`.
+    """
+    windows = _usable(table, cpu, latency)
+
+    def ratio(of: Windows) -> float:
+        line = broken_line(of, np.array([place]))
+        return line.after / line.before if line.before > 0 else math.nan
+
+    few = len(np.unique(windows.trial)) < FEWEST_TRIALS
+    if few or not windows.cpu.min() < place < windows.cpu.max():
+        return math.nan, math.nan, math.nan
+    found = ratio(windows)
+    return found, *_interval(found, list(map(ratio, _without_each(windows))))
 
 
 def broken_line(windows: Windows, places: np.ndarray) -> BrokenLine:
@@ -243,28 +275,9 @@ def _exponential(windows: Windows, degree: int) -> Curve:
     return lambda x: np.exp(logs(x))
 
 
-def _bend(windows: Windows, first: float, last: float) -> float:
-    """Return what the nearest parabola adds at ``last`` to its tangent in the middle, as a share.
-
-    The share is of the tangent's latency there.
-    """
-    found = Polynomial.fit(
-        windows.cpu, windows.latency, 2, domain=[first, last], w=1 / windows.usual
-    )
-    level, slope, curvature = map(float, found.coef)
-    return curvature / (level + slope)
-
-
-def _ends(
-    place: float, without: Sequence[float], places: np.ndarray, windows: Windows
-) -> tuple[float, float]:
-    """Return the 95% interval of a place; where no place lies beyond it, to the last window."""
-    half = (places[1] - places[0]) / 2
-    low, high = _interval(place, without)
-    return (
-        float(windows.cpu.min()) if place == places[0] else max(0.0, low - half),
-        float(windows.cpu.max()) if place == places[-1] else high + half,
-    )
+def _without_each(windows: Windows) -> list[Windows]:
+    """Return the windows without each trial in turn."""
+    return [windows.of(windows.trial != number) for number in np.unique(windows.trial)]
 
 
 def _interval(estimate: float, without: Sequence[float]) -> tuple[float, float]:
@@ -286,7 +299,9 @@ def _usable(table: pd.DataFrame, cpu: str, latency: str) -> Windows:
     good = (x >= 0) & (x <= MOST_CORES) & (y > 1 / LONGEST) & (y < LONGEST)
     trial = pd.factorize(table["trial_id"][good])[0]
     x, logs = x[good], np.log(y[good])
-    usual = _usual(x, logs) if len(x) else logs
+    if not len(x):
+        return Windows(trial, x, logs, logs)
+    usual = _usual(x, logs)
     reach = OUTLIER * float(stats.median_abs_deviation(logs - usual, scale="normal"))
     if reach > 0:
         logs = usual + np.clip(logs - usual, -reach, reach)

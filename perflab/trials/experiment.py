@@ -349,10 +349,16 @@ class Experiment:
     def levels(
         self, parameters: RunParameters, treatments: Sequence[Treatment] = ()
     ) -> Mapping[str, tuple[str, ...]]:
-        """Return the levels of every factor of a run with these parameters (and ``treatments``)."""
-        if self.factors:
-            return self.factors(parameters)
-        return factors_of(treatments or self.treatments(parameters))
+        """Return the levels of every factor of a run with these parameters (and ``treatments``).
+
+        Raises ParameterError where a service's limits do not allow the parameters.
+        """
+        try:
+            if self.factors:
+                return self.factors(parameters)
+            return factors_of(treatments or self.treatments(parameters))
+        except ValidationError as error:
+            raise self._fault(error) from None
 
     @staticmethod
     def _nothing_to_decide(plan: RunPlan) -> list[str]:

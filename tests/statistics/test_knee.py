@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from itertools import product
 
 import numpy as np
 import pytest
 
 from benchmarks.coverage import KNEE, cpu_shares, latency_of, windows_of
-from perflab.statistics.knees import SIDE, knee
+from perflab.statistics.knees import knee, times_as_fast
 
 RUNS = 24
 # At 95% coverage, fewer than 20 of 24 runs have a probability below 1%, as have more than 4 false
@@ -40,7 +39,7 @@ def test_a_planted_knee_is_found_and_its_interval_covers_it(
     assert all(math.isnan(fit.step) for fit in fits)
     assert sum(fit.low <= KNEE <= fit.high for fit in fits) >= LEAST_COVERED
     assert np.median([fit.high - fit.low for fit in fits]) < 0.15
-    assert abs(np.mean([fit.cpu for fit in fits]) - KNEE) < 0.03
+    assert abs(np.mean([fit.cpu for fit in fits]) - KNEE) < 0.02
 
 
 @pytest.mark.parametrize(
@@ -60,20 +59,32 @@ def test_a_straight_line_rarely_has_a_knee(design: str, kind: str) -> None:
 
 
 @pytest.mark.promise
-def test_a_bend_that_is_not_shown_adds_no_more_than_is_told() -> None:
+@pytest.mark.parametrize(("kind", "times"), [("in proportion", 1), ("in proportion, bent", 3)])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_how_much_faster_latency_rises_beyond_a_share_is_covered(
+    design: str, kind: str, times: float
+) -> None:
     random = np.random.default_rng(3)
-    told = []
+    found = []
     for _ in range(RUNS):
-        cpu = cpu_shares(random, "loads")
-        first, last = np.quantile(cpu, (SIDE, 1 - SIDE))
-        middle, half = (first + last) / 2, (last - first) / 2
-        parabola = 1 + (cpu - middle) / half + 0.06 * ((cpu - middle) / half) ** 2
-        words = knee(windows_of(random, cpu, 10 + 8 * parabola, heavy=False), "cpu").words()
-        told += map(float, re.findall(r"adds more than (\d+)%", words))
-    # At the end the parabola adds 0.48 to its tangent's 26.
-    assert len(told) >= RUNS / 2
-    assert sum(most >= 100 * 0.48 / 26 for most in told) >= len(told) - 2
-    assert np.median(told) < 15
+        cpu = cpu_shares(random, design)
+        windows = windows_of(random, cpu, latency_of(kind, cpu), heavy=False)
+        found.append(times_as_fast(windows, "cpu", KNEE))
+    assert sum(low <= times <= high for _, low, high in found) >= LEAST_COVERED
+    assert np.mean([middle for middle, *_ in found]) == pytest.approx(times, rel=0.1)
+    assert np.median([high - low for _, low, high in found]) < 1.5
+    assert not any(map(math.isfinite, times_as_fast(windows, "cpu", 1.5)))
+
+
+@pytest.mark.promise
+def test_a_bend_at_an_end_of_the_shares_is_no_knee() -> None:
+    random = np.random.default_rng(7)
+    cpu = cpu_shares(random, "ramps")
+    windows = windows_of(random, cpu, cpu, heavy=False)
+    windows["p50_ms"] = (20 * cpu**1.1 * np.exp(0.02 * random.normal(size=cpu.shape))).ravel()
+    fit = knee(windows, "cpu")
+    assert not fit.supported
+    assert fit.words().startswith("no knee: the strongest bend is at an end of the CPU shares, 1")
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -98,8 +109,9 @@ def test_a_planted_step_is_told_as_a_step_with_its_place(design: str) -> None:
         cpu = cpu_shares(random, design)
         fits.append(knee(windows_of(random, cpu, latency_of("step", cpu), heavy=False), "cpu"))
     steps = [fit for fit in fits if not math.isnan(fit.step)]
-    assert len(steps) >= 0.85 * RUNS
-    assert sum(fit.low <= KNEE <= fit.high for fit in steps) >= 0.8 * len(steps)
+    # Smooth curves follow a few steps as well, as the noise has it.
+    assert len(steps) >= RUNS - 2
+    assert sum(fit.low <= KNEE <= fit.high for fit in steps) >= LEAST_COVERED - 1
     assert np.mean([fit.step for fit in steps]) == pytest.approx(2, rel=0.15)
     assert steps[0].words().startswith("latency steps to ")
 
@@ -112,5 +124,9 @@ def test_the_words_of_a_knee_have_its_place_and_interval() -> None:
     assert fit.words() == f"the nearest broken line bends at {100 * fit.cpu:.0f}% {words}"
     assert fit.unit == "12 trials"
     assert fit.after - fit.before == pytest.approx(30, rel=0.15)
+    usual_ms = latency_of("in proportion, bent", cpu)
+    faster = knee(windows_of(random, cpu, usual_ms, heavy=False), "cpu")
+    told = f": latency rises {faster.after / faster.before:.2f} times as fast from there on"
+    assert faster.words().endswith(told)
     few = knee(windows_of(random, cpu[:7], latency_of("bent", cpu[:7]), heavy=False), "cpu")
     assert few.words() == "too few trials for a knee: 7; 8 needed"

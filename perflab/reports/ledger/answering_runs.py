@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,18 @@ def planned_today(run: Run) -> RunPlan | None:
 def _question(contrast: Contrast) -> str:
     """Return a contrast without its wording and without what depends on the machine."""
     return contrast.model_dump_json(exclude={"claim", "source", "not_testable"})
+
+
+def worded_today(run: Run, findings: Sequence[Finding]) -> list[Finding]:
+    """Return a run's findings, with the words that its experiment has for the same claims today."""
+    plan = planned_today(run)
+    words = {_question(contrast): contrast.claim for contrast in plan.contrasts} if plan else {}
+    return [
+        replace(one, contrast=one.contrast.model_copy(update={"claim": claim}))
+        if (claim := words.get(_question(one.contrast)))
+        else one
+        for one in findings
+    ]
 
 
 @dataclass

@@ -101,7 +101,7 @@ def _ledger(
     for row in rows(study):
         line = shipped.get((row.study, row.key))
         if line and row.experiment and row.experiment not in measured:
-            # What ships was planned and judged when it was made.
+            # What ships was planned and judged when it was made, elsewhere perhaps.
             entries.append(_by_reference(row, line))
             continue
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,8 @@ from perflab.figures.origin import Page
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
-from perflab.statistics.knees import knee
+from perflab.statistics.in_words import number
+from perflab.statistics.knees import knee, times_as_fast
 from perflab.systems.chat.windows import (
     EMPTY,
     MOST_PANELS,
@@ -63,13 +65,25 @@ def delivery_cpu_table(run: Run) -> pd.DataFrame:
 
 def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
     fit = knee(seconds, "cpu", "p90_ms")
-    words = f"{fit.words()} (n = {fit.unit})" if fit.unit else fit.words()
+    words = fit.words()
+    if fit.unit:
+        words += f" (n = {fit.unit}); {'; '.join(map(partial(_beyond, seconds), PUBLISHED_CPU))}"
     shares = (fit.cpu, fit.low, fit.high) if fit.supported else (math.nan,) * 3
     middle, low, high = (100 * share for share in shares)
     return {
         "what": KNEE, "treatment": treatment, "cpu_percent": middle, "low": low, "high": high,
         "words": words,
     }  # fmt: skip
+
+
+def _beyond(seconds: pd.DataFrame, measure: str) -> str:
+    """Return how much faster latency rises beyond a share at which the study saw a change."""
+    percent = published_value("chat", *FIGURE_1, measure)
+    found = times_as_fast(seconds, "cpu", percent / 100, "p90_ms")
+    if not all(map(math.isfinite, found)):
+        return f"beyond {percent:g}% CPU it is unknown"
+    times, low, high = map(number, found)
+    return f"beyond {percent:g}% CPU it rises {times} [{low}, {high}] times as fast as below"
 
 
 class Knee:
