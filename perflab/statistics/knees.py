@@ -67,13 +67,12 @@ class Knee:
         """Return the knee in words, or why there is none, without the unit."""
         if self.reason:
             return self.reason
-        low, high = max(0.0, self.low), self.high
-        place = f"{100 * self.cpu:.0f}% [{100 * low:.0f}, {100 * high:.0f}]"
+        place = f"{100 * self.cpu:.0f}% [{100 * self.low:.0f}, {100 * self.high:.0f}]"
         if not math.isnan(self.step):
             return f"latency steps to {number(self.step)} times its value at {place} CPU"
-        bend = f"the nearest broken line bends at {place} CPU"
         if self.smooth:
-            return f"{bend}, but a smooth curve fits as well: latency rises gradually"
+            return f"a broken line bends at {place} CPU, but a smooth curve fits as well"
+        bend = f"the nearest broken line bends at {place} CPU"
         if self.before <= self.after / 5:
             return f"{bend}: latency rises from there on"
         times = number(self.after / self.before)
@@ -217,12 +216,13 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     if not line.after > 0:
         return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
     if line.place in (first, last):
-        end = f"an end of the CPU shares, {100 * line.place:.0f}%"
-        return Knee(unit=unit, reason=f"no knee: the strongest bend is at {end}")
+        end = f"an end, {100 * line.place:.0f}% CPU"
+        return Knee(unit=unit, reason=f"no knee: it bends most at {end}")
     low, high = _interval(line.place, [other.place for other in lines])
+    low = max(0.0, low - half)
     gain = smooth - missed(lines)
     is_smooth = bool(gain.mean() <= gain.std(ddof=1) / math.sqrt(count))
-    return Knee(line.place, low - half, high + half, line.before, line.after, is_smooth, unit=unit)
+    return Knee(line.place, low, high + half, line.before, line.after, is_smooth, unit=unit)
 
 
 def times_as_fast(

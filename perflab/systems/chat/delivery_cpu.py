@@ -67,7 +67,7 @@ def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
     fit = knee(seconds, "cpu", "p90_ms")
     words = fit.words()
     if fit.unit:
-        words += f" (n = {fit.unit}); {'; '.join(map(partial(_beyond, seconds), PUBLISHED_CPU))}"
+        words += f"; {', '.join(map(partial(_beyond, seconds), PUBLISHED_CPU))} (n = {fit.unit})"
     shares = (fit.cpu, fit.low, fit.high) if fit.supported else (math.nan,) * 3
     middle, low, high = (100 * share for share in shares)
     return {
@@ -77,13 +77,13 @@ def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
 
 
 def _beyond(seconds: pd.DataFrame, measure: str) -> str:
-    """Return how much faster latency rises beyond a share at which the study saw a change."""
+    """Return how much steeper latency rises beyond a share at which the study saw a change."""
     percent = published_value("chat", *FIGURE_1, measure)
     found = times_as_fast(seconds, "cpu", percent / 100, "p90_ms")
     if not all(map(math.isfinite, found)):
-        return f"beyond {percent:g}% CPU it is unknown"
+        return f"beyond {percent:g}% unknown"
     times, low, high = map(number, found)
-    return f"beyond {percent:g}% CPU it rises {times} [{low}, {high}] times as fast as below"
+    return f"beyond {percent:g}% {times} times as steep [{low}, {high}]"
 
 
 class Knee:
@@ -138,7 +138,7 @@ def _cpu_planes(table: pd.DataFrame, page: Page) -> dict[str, Plane]:
     words = table[table["what"] == KNEE].set_index("treatment")["words"]
     shown = [*page.styles.items()][:MOST_PANELS]
     return {
-        name: Plane(x, y, "\n".join(filter(None, (style.label, words.get(name, "")))))
+        name: Plane(x, y, "\n".join([style.label, *words.get(name, "").split("; ")]))
         for name, style in shown
     }
 

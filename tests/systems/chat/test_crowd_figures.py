@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
+from benchmarks.coverage import cpu_shares, latency_of, windows_of
 from perflab.analysis.effect_words import effect_text
 from perflab.analysis.evaluation import evaluate
 from perflab.figures.origin import page_of
 from perflab.figures.view import draw_table, reread
 from perflab.recordings import Run, TreatmentRecord
+from perflab.systems.chat import delivery_cpu
 from perflab.systems.chat.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.login_bands import LOGIN_BANDS
 from perflab.systems.chat.windows import STREAM_TIMELINE
@@ -73,3 +78,17 @@ def test_the_figure_of_logins_tells_their_cost_as_the_claim_does(streams: Run) -
     (sentence,) = LOGIN_BANDS.table(streams)["words"].dropna()
     (finding,) = (each for each in evaluate(streams) if each.contrast.name == "logins, CPU")
     assert effect_text(finding) in sentence
+
+
+@pytest.mark.promise
+def test_beyond_the_shares_that_the_study_read_off_it_stands_how_much_steeper_latency_is() -> None:
+    random = np.random.default_rng(1)
+    cpu = cpu_shares(random, "loads")
+    usual_ms = latency_of("in proportion, bent", cpu)
+    seconds = windows_of(random, cpu, usual_ms, heavy=False).rename(columns={"p50_ms": "p90_ms"})
+    told = delivery_cpu._knee("rung=json", seconds)["words"]
+    found = re.search(r"; beyond 50% (\S+) times as steep \[\S+, \S+\], beyond 70% \S+ times", told)
+    assert found
+    assert 1.5 < float(found[1]) < 4.5
+    few = delivery_cpu._knee("rung=json", seconds[seconds["trial_id"] < 5])["words"]
+    assert "beyond" not in few
