@@ -74,7 +74,7 @@ HEADLINES = (
 # Rows that pages leave to `perflab claims`: beyond what a study printed, and others like one shown.
 LEFT_OUT = re.compile(
     r"with the values made|seen in the mean|requests at failure|\((?:batch|tools)\)|of pings|"
-    r"(?:mean|median|slowest) \(a bound|of what is sent|second core|volume grows|profiling at|"
+    r"(?:fastest|median|slowest) \(a bound|of what is sent|second core|volume grows|profiling at|"
     r"(?:300|325|350|375|400) users|protobuf instead|logins, lowers|under way \(|mutex per client|"
     r"(?:8.9|7.65) times|saves CPU$|less CPU|uvloop saves|off saves|once permessage|\(epoll\)$|"
     r"flush(?: of .* ms)?, \d+ worker"
