@@ -171,10 +171,10 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     count = len(np.unique(windows.trial))
     unit = counted(count, "trial")
     if len(windows.cpu) < SMALLEST_WINDOWS:
-        few = f"{len(windows.cpu)} in {unit}; {SMALLEST_WINDOWS} needed"
+        few = f"{len(windows.cpu)} of {SMALLEST_WINDOWS} in {unit}"
         return Knee(reason=f"too few windows for a knee: {few}")
     if count < SMALLEST_TRIALS:
-        return Knee(reason=f"too few trials for a knee: {count}; {SMALLEST_TRIALS} needed")
+        return Knee(reason=f"too few trials for a knee: {count} of {SMALLEST_TRIALS}")
     first, last = map(float, np.quantile(windows.cpu, (SIDE, 1 - SIDE)))
     inner = windows.cpu[(windows.cpu >= first) & (windows.cpu <= last)]
     if len(np.unique(inner)) < FEWEST_SHARES:

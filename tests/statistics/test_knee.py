@@ -129,4 +129,4 @@ def test_the_words_of_a_knee_have_its_place_and_interval() -> None:
     told = f": latency rises {faster.after / faster.before:.2f} times as fast from there on"
     assert faster.words().endswith(told)
     few = knee(windows_of(random, cpu[:7], latency_of("bent", cpu[:7]), heavy=False), "cpu")
-    assert few.words() == "too few trials for a knee: 7; 8 needed"
+    assert few.words() == "too few trials for a knee: 7 of 8"

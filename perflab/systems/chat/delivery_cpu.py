@@ -65,9 +65,9 @@ def delivery_cpu_table(run: Run) -> pd.DataFrame:
 
 def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
     fit = knee(seconds, "cpu", "p90_ms")
-    words = fit.words()
-    if fit.unit:
-        words += f"; {', '.join(map(partial(_beyond, seconds), PUBLISHED_CPU))} (n = {fit.unit})"
+    beyond = ", ".join(filter(None, map(partial(_beyond, seconds), PUBLISHED_CPU)))
+    words = "; ".join(filter(None, [fit.words(), beyond]))
+    words += f" (n = {fit.unit})" if fit.unit else ""
     shares = (fit.cpu, fit.low, fit.high) if fit.supported else (math.nan,) * 3
     middle, low, high = (100 * share for share in shares)
     return {
@@ -77,11 +77,14 @@ def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
 
 
 def _beyond(seconds: pd.DataFrame, measure: str) -> str:
-    """Return how much steeper latency rises beyond a share at which the study saw a change."""
+    """Return how much steeper latency rises beyond a share at which the study saw a change.
+
+    It is empty where that is not known.
+    """
     percent = published_value("chat", *FIGURE_1, measure)
     found = times_as_fast(seconds, "cpu", percent / 100, "p90_ms")
     if not all(map(math.isfinite, found)):
-        return f"beyond {percent:g}% unknown"
+        return ""
     times, low, high = map(number, found)
     return f"beyond {percent:g}% {times} times as steep [{low}, {high}]"
 

@@ -91,4 +91,6 @@ def test_beyond_the_shares_that_the_study_read_off_it_stands_how_much_steeper_la
     assert found
     assert 1.5 < float(found[1]) < 4.5
     few = delivery_cpu._knee("rung=json", seconds[seconds["trial_id"] < 5])["words"]
-    assert "beyond" not in few
+    assert few.startswith("too few trials for a knee: 5 of 8; beyond 50% ")
+    idle = delivery_cpu._knee("rung=json", seconds[seconds["cpu"] < 0.4])["words"]
+    assert "beyond" not in idle
