@@ -15,6 +15,7 @@ from perflab.reports.ledger import Entry, answering_runs, ledger, narrowed, show
 from perflab.reports.ledger.entries import check_view
 from perflab.reports.ledger.rows import SIZES, mismatch, rows
 from perflab.reports.ledger.shown import count_table, headline
+from perflab.reports.rules import findings_of
 from perflab.sweeps.cells import open_sweep
 from perflab.trials.plan import RunPlan
 from tests.reports.ledger.conftest import Bring, Write
@@ -127,6 +128,19 @@ def test_a_run_of_another_case_than_todays_says_so_and_answers(
     assert result.outcome == "as published"
     case = "another case than the study's: synchronous_commit was off, the study's is remote"
     assert case in result.why
+
+
+def test_a_claim_of_a_run_is_worded_as_today_unless_something_else_was_asked(write: Write) -> None:
+    first, *others = plan_of("synchronous_commit", seed=1).contrasts
+    once = [each.model_copy(update={"claim": f"once {each.claim}"}) for each in (first, *others)]
+    once[0] = once[0].model_copy(update={"published_ratio": 9.0})
+    run = write("worded", contrasts=once)
+    findings = answering_runs.worded_today(run, findings_of(run))
+    words = {finding.contrast.name: finding.contrast.claim for finding in findings}
+    assert words.pop(first.name) == f"once {first.claim}"
+    today = {contrast.name: contrast.claim for contrast in others}
+    assert words
+    assert words == {name: today[name] for name in words}
 
 
 @pytest.mark.promise
