@@ -75,8 +75,9 @@ HEADLINES = (
 LEFT_OUT = re.compile(
     r"with the values made|seen in the mean|requests at failure|\((?:batch|tools)\)|of pings|"
     r"(?:fastest|median|slowest) \(a bound|of what is sent|second core|volume grows|profiling at|"
-    r"(?:300|325|350|375|400) users|protobuf instead|logins, lowers|under way \(|mutex per client|"
-    r"(?:8.9|7.65) times|saves CPU$|less CPU|uvloop saves|off saves|once permessage|\(epoll\)$|"
+    r"(?:300|325|350|375|400|425) users|protobuf instead|logins, lowers|under way \(|"
+    r"mutex per client|(?:8.9|7.65) times|saves CPU$|less CPU|uvloop saves|off saves|"
+    r"once permessage|\(epoll\)$|"
     r"flush(?: of .* ms)?, \d+ worker|1 s faster \((?:128|256) "
 )
 # The column n says it.

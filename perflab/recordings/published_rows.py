@@ -93,12 +93,15 @@ class AnsweredRow(Parameters):
         return self.answered_by, self.experiment, self.parameters, self.item
 
     def covers(self, name: str) -> bool:
-        """Return whether the item means a contrast, or the claim of a rule, of this name."""
+        """Return whether the item means a contrast, or the claim of a rule, of this name.
+
+        In an item ``*`` stands for any text, and ``?`` for one sign.
+        """
         return self._pattern.fullmatch(name) is not None
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(".*".join(map(re.escape, self.item.split("*"))))
+        return re.compile(re.escape(self.item).replace(r"\*", ".*").replace(r"\?", "."))
 
 
 class Number(AnsweredRow):

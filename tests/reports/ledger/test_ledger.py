@@ -144,6 +144,15 @@ def test_a_claim_of_a_run_is_worded_as_today_unless_something_else_was_asked(wri
 
 
 @pytest.mark.promise
+def test_a_claim_that_is_tested_on_deliveries_is_not_answered_by_pings() -> None:
+    (row,) = (
+        row for row in rows("chat") if row.key == "published results / json_login against json"
+    )
+    assert all(row.covers(f"json_login against json, p{share}") for share in (90, 95, 99))
+    assert not row.covers("json_login against json, p90 of pings")
+
+
+@pytest.mark.promise
 def test_a_doubtful_run_answers_and_its_rows_say_so(write: Write) -> None:
     write("once", {"fresh_blocks": 0})
     result = entry()
