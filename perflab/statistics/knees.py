@@ -18,7 +18,7 @@ from numpy.polynomial import Polynomial
 
 from perflab.statistics.in_words import counted, number
 from perflab.statistics.mean_intervals import CONFIDENCE
-from perflab.statistics.quantiles import FEWEST_TRIALS, t_interval
+from perflab.statistics.quantiles import t_interval
 
 SMALLEST_TRIALS = 8
 SMALLEST_WINDOWS = 60
@@ -26,9 +26,13 @@ SMALLEST_WINDOWS = 60
 SIDE = 0.05
 PLACES = 80
 FEWEST_SHARES = 5
+# What lies so near to a place tells whether latency rises faster from there on.
+NEAR_CORES = 0.3
+FEWEST_BESIDE, FEWEST_RATIOS = 20, 6
 SMOOTH_DEGREES = (2, 3)
 # Larger values are no CPU share and no latency, in any unit.
 MOST_CORES, LONGEST = 1e5, 1e15
+LONGEST_LOG = math.log(LONGEST)
 OUTLIER = 3.0
 # A line may fall below 0: of the usual latency its values count as this share at least.
 LEAST_USUAL = 0.01
@@ -139,9 +143,14 @@ class Step:
     jump: float
 
     @property
+    def before(self) -> float:
+        """The value right before the step."""
+        return self.level + self.slope * self.place
+
+    @property
     def times(self) -> float:
-        """The value after the step over that before it."""
-        return 1 + self.jump / (self.level + self.slope * self.place)
+        """The value right after the step over that before it."""
+        return 1 + self.jump / self.before
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return the values, shape as ``x``."""
@@ -158,8 +167,8 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
 
     The bend is a knee only if latency bends upward at all (the interval of the curvature of a
     parabola lies above 0) and rises after the bend; it needs 60 windows and 8 trials. Latency in
-    proportion to CPU has none, and where the strongest bend is at an end of the CPU shares, too few
-    windows lie beyond it to tell one. A broken line can be fitted to any curve that steepens. The
+    proportion to CPU has none, nor has one whose nearest bend leaves only the 5% of windows at an
+    end on one side. A broken line can be fitted to any curve that steepens. The
     bend is a threshold only if the broken line predicts the trials that are left out better than
     polynomials of degree 2 and 3 through latency and through its logarithm, which also fit the
     latency of a queue, by more than a standard error (the rule of one standard error: L. Breiman et
@@ -202,7 +211,7 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     smooth = min(rivals, key=np.sum)
     nearest = step(windows, places)
     gain = min(smooth, missed(lines), key=np.sum) - missed(steps)
-    if nearest.jump > 0 and t_interval(gain)[0] > 0:
+    if nearest.jump > 0 and nearest.before > 0 and t_interval(gain)[0] > 0:
         low, high = _interval(nearest.place, [other.place for other in steps])
         return Knee(nearest.place, low - half, high + half, step=nearest.times, unit=unit)
 
@@ -216,8 +225,9 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     if not line.after > 0:
         return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
     if line.place in (first, last):
-        end = f"an end, {100 * line.place:.0f}% CPU"
-        return Knee(unit=unit, reason=f"no knee: it bends most at {end}")
+        end = "first" if line.place == first else "last"
+        bend = f"the nearest bend is at the {end} place tried, {100 * line.place:.0f}% CPU"
+        return Knee(unit=unit, reason=f"no knee: {bend}")
     low, high = _interval(line.place, [other.place for other in lines])
     low = max(0.0, low - half)
     gain = smooth - missed(lines)
@@ -225,26 +235,35 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     return Knee(line.place, low, high + half, line.before, line.after, is_smooth, unit=unit)
 
 
-def times_as_fast(
+def times_as_steep(
     table: pd.DataFrame, cpu: str, place: float, latency: str = "p50_ms"
 ) -> tuple[float, float, float]:
-    """Return how many times as fast latency rises beyond a CPU share as below it, and its interval.
+    """Return how many times as steep latency rises just beyond a CPU share as just below it.
 
-    It is the ratio of the slopes of the broken line that bends there, if at all, with its 95%
-    interval by the jackknife; NaN where latency does not rise below it, no window lies on a side,
-    or there are fewer than 3 trials. ``table`` is as in :func:`knee`.
+    It is the ratio of the slopes of the broken line that bends there, through the windows within
+    0.3 cores of it: what latency does far away does not count. Its 95% interval follows, by the
+    jackknife of its logarithm. All are NaN where latency does not rise on both sides, where fewer
+    than 20 windows lie on a side, also without a trial, or of fewer than 6 trials. ``table`` is as
+    in :func:`knee`, and the latency is the usual one: outliers are drawn in.
     """
     windows = _usable(table, cpu, latency)
+    windows = windows.of(np.abs(windows.cpu - place) <= NEAR_CORES)
 
-    def ratio(of: Windows) -> float:
+    def log_ratio(of: Windows) -> float:
+        beyond = int((of.cpu > place).sum())
         line = broken_line(of, np.array([place]))
-        return line.after / line.before if line.before > 0 else math.nan
+        rises = min(line.before, line.after) > 0
+        enough = min(beyond, len(of.cpu) - beyond) >= FEWEST_BESIDE
+        return math.log(line.after / line.before) if rises and enough else math.nan
 
-    few = len(np.unique(windows.trial)) < FEWEST_TRIALS
-    if few or not windows.cpu.min() < place < windows.cpu.max():
+    if not len(windows.cpu):
         return math.nan, math.nan, math.nan
-    found = ratio(windows)
-    return found, *_interval(found, list(map(ratio, _without_each(windows))))
+    others = _without_each(windows)
+    found, without = log_ratio(windows), list(map(log_ratio, others))
+    if len(others) < FEWEST_RATIOS or not all(map(math.isfinite, [found, *without])):
+        return math.nan, math.nan, math.nan
+    low, high = map(math.exp, _interval(found, without))
+    return math.exp(found), low, high
 
 
 def broken_line(windows: Windows, places: np.ndarray) -> BrokenLine:
@@ -272,7 +291,7 @@ def _polynomial(windows: Windows, degree: int) -> Curve:
 
 def _exponential(windows: Windows, degree: int) -> Curve:
     logs = Polynomial.fit(windows.cpu, np.log(windows.latency), degree)
-    return lambda x: np.exp(logs(x))
+    return lambda x: np.exp(np.minimum(logs(x), LONGEST_LOG))
 
 
 def _without_each(windows: Windows) -> list[Windows]:

@@ -18,7 +18,7 @@ from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.statistics.in_words import number
-from perflab.statistics.knees import knee, times_as_fast
+from perflab.statistics.knees import knee, times_as_steep
 from perflab.systems.chat.windows import (
     EMPTY,
     MOST_PANELS,
@@ -77,16 +77,16 @@ def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
 
 
 def _beyond(seconds: pd.DataFrame, measure: str) -> str:
-    """Return how much steeper latency rises beyond a share at which the study saw a change.
+    """Return how steep latency is from a share at which the study saw a change, and below it.
 
     It is empty where that is not known.
     """
     percent = published_value("chat", *FIGURE_1, measure)
-    found = times_as_fast(seconds, "cpu", percent / 100, "p90_ms")
+    found = times_as_steep(seconds, "cpu", percent / 100, "p90_ms")
     if not all(map(math.isfinite, found)):
         return ""
     times, low, high = map(number, found)
-    return f"beyond {percent:g}% {times} times as steep [{low}, {high}]"
+    return f"from {percent:g}% on {times} times as steep [{low}, {high}]"
 
 
 class Knee:
@@ -114,6 +114,7 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         "Every point is a second of a valid trial; its area is the messages delivered in it."
         f" Dotted: where the study saw latency {published}. Dashed, in a band: the"
         " bend of the nearest broken line, or a step, with its 95% interval, if there is one."
+        " Slopes are of 30 points on either side; outliers count as 3 deviations."
         f"{left_out(page)}",
         layers=(
             Points((WINDOW,), "phase", PHASE_STYLES, how={

@@ -87,10 +87,12 @@ def test_beyond_the_shares_that_the_study_read_off_it_stands_how_much_steeper_la
     usual_ms = latency_of("in proportion, bent", cpu)
     seconds = windows_of(random, cpu, usual_ms, heavy=False).rename(columns={"p50_ms": "p90_ms"})
     told = delivery_cpu._knee("rung=json", seconds)["words"]
-    found = re.search(r"; beyond 50% (\S+) times as steep \[\S+, \S+\], beyond 70% \S+ times", told)
+    found = re.search(
+        r"; from 50% on (\S+) times as steep \[\S+, \S+\], from 70% on \S+ times", told
+    )
     assert found
     assert 1.5 < float(found[1]) < 4.5
-    few = delivery_cpu._knee("rung=json", seconds[seconds["trial_id"] < 5])["words"]
-    assert few.startswith("too few trials for a knee: 5 of 8; beyond 50% ")
+    few = delivery_cpu._knee("rung=json", seconds[seconds["trial_id"] < 7])["words"]
+    assert few.startswith("too few trials for a knee: 7 of 8; from 50% on ")
     idle = delivery_cpu._knee("rung=json", seconds[seconds["cpu"] < 0.4])["words"]
-    assert "beyond" not in idle
+    assert "% on" not in idle
