@@ -167,14 +167,14 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
 
     The bend is a knee only if latency bends upward at all (the interval of the curvature of a
     parabola lies above 0) and rises after the bend; it needs 60 windows and 8 trials. Latency in
-    proportion to CPU has none, nor has one whose nearest bend leaves only the 5% of windows at an
-    end on one side. A broken line can be fitted to any curve that steepens. The
-    bend is a threshold only if the broken line predicts the trials that are left out better than
-    polynomials of degree 2 and 3 through latency and through its logarithm, which also fit the
-    latency of a queue, by more than a standard error (the rule of one standard error: L. Breiman et
-    al., Classification and Regression Trees, 1984). A step that rises is told instead where it
-    predicts them better than all of these for certain (Student's t, one-sided, 2.5%): from a CPU
-    share on latency may be another, with or without a bend.
+    proportion to CPU has no knee. A nearest bend at the first or last place that is tried is none
+    either: only 5% of the windows lie beyond that place. A broken line can be fitted to any curve
+    that steepens. The bend is a threshold only if the broken line predicts the trials that are left
+    out better than polynomials of degree 2 and 3 through latency and through its logarithm, which
+    also fit the latency of a queue, by more than a standard error (the rule of one standard error:
+    L. Breiman et al., Classification and Regression Trees, 1984). A step that rises is told instead
+    where it predicts them better than all of these for certain (Student's t, one-sided, 2.5%): from
+    a CPU share on latency may be another, with or without a bend.
     """
     windows = _usable(table, cpu, latency)
     count = len(np.unique(windows.trial))

@@ -349,9 +349,10 @@ class Experiment:
     def levels(
         self, parameters: RunParameters, treatments: Sequence[Treatment] = ()
     ) -> Mapping[str, tuple[str, ...]]:
-        """Return the levels of every factor of a run with these parameters (and ``treatments``).
+        """Return the levels of every factor of a run with these parameters.
 
-        Raises ParameterError where a service's limits do not allow the parameters.
+        ``treatments`` are those of the run, if they are known already. Raises ParameterError
+        where a service's limits do not allow the parameters.
         """
         try:
             if self.factors:
