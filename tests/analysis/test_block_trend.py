@@ -18,8 +18,8 @@ BLOCKS = 8
 RISING = np.linspace(1.0, 1.8, BLOCKS)
 
 
-def run_of(tmp_path, factors: np.ndarray, probes: np.ndarray, method: str = "GET") -> Run:
-    """Write a run whose response times have these factors, and whose load has this method."""
+def run_of(tmp_path, factors: np.ndarray, probes: np.ndarray, *methods: str) -> Run:
+    """Write a run whose response times have these factors, and whose load has these methods."""
     decided = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **UNPUBLISHED)
     run = write_run(
         tmp_path, blocks=BLOCKS, noise=0.01, block_noise=0.01, contrasts=[decided],
@@ -32,19 +32,24 @@ def run_of(tmp_path, factors: np.ndarray, probes: np.ndarray, method: str = "GET
     treatments = [
         item.model_copy(update={"parts": {"workload": "w"}}) for item in run.record.treatments
     ]
-    parts = {"w": {"request": {"method": method}}}
+    mix = [{"request": {"method": method}} for method in methods or ("GET",)]
+    parts = {"w": {**mix[0], "mix": mix if len(mix) > 1 else []}}
     run.record = run.record.model_copy(update={"treatments": treatments, "parts": parts})
     return run
 
 
 @pytest.mark.parametrize(
-    ("method", "cause"),
-    [("POST", "the load writes (POST)"), ("GET", "something outlives the blocks")],
+    ("methods", "cause"),
+    [
+        (["POST"], "the load writes (POST)"),
+        (["GET", "PUT"], "the load writes (PUT)"),
+        (["GET"], "something outlives the blocks"),
+    ],
 )
 def test_times_that_rise_from_block_to_block_are_told_with_their_cause(
-    tmp_path, method: str, cause: str
+    tmp_path, methods: list[str], cause: str
 ) -> None:
-    run = run_of(tmp_path, RISING, np.ones(BLOCKS), method)
+    run = run_of(tmp_path, RISING, np.ones(BLOCKS), *methods)
     (told,) = noise_flags(run)
     assert told.startswith("response time rose by ")
     assert told.endswith(f" from the first block to the last, in all treatments: {cause}")

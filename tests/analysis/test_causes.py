@@ -343,6 +343,14 @@ def test_a_metric_of_the_service_names_what_no_entry_has() -> None:
     assert pool.explains_ms == pytest.approx(4.0, rel=0.15)
 
 
+@pytest.mark.promise
+def test_what_is_read_of_one_side_alone_takes_no_cause_from_the_other_entries() -> None:
+    changes = {("response", ""): (500.0, 3.0), ("cpu", ""): (NOTHING, 1.8), POOL: (1.0, 0.1)}
+    by_function: tuple[Mapping[Function, int], Mapping[Function, int]] = ({}, {F: 9})
+    (service,) = compared(changes, functions=by_function).causes
+    assert service.text.startswith("the service takes 1.8")
+
+
 def test_a_metric_of_what_an_entry_has_is_not_said_twice() -> None:
     old = {**PLAIN, RENDER: (1.0, 0.5)}
     changes = {

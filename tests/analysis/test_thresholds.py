@@ -68,8 +68,11 @@ def test_too_few_blocks_or_blocks_without_any_spread_decide_no_bound(
 
 @pytest.mark.parametrize(
     "text",
-    ["p99<1.05", "throughput>1.05", "p99>0.9", "throughput<1.1", "p98>2", "p99", "failures>1"],
-)
+    [
+        "p99<1.05", "throughput>1.05", "p99>0.9", "throughput<1.1", "p98>2", "p99", "failures>1",
+        "throughput<0", "p99>0",
+    ],
+)  # fmt: skip
 def test_a_bound_that_cannot_be_meant_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="--fail-on"):
         thresholds_of([text])

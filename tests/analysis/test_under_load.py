@@ -16,6 +16,7 @@ ALONE = Entry(2.0, 2.0, 0.0, -0.1, 0.1, 0.9)
 CORE, POOL = ("wait", "a core"), ("metric", "pool_wait_seconds")
 OLD = {("response", ""): 4.0, ("cpu", ""): 0.5, CORE: 0.1, POOL: 0.0}
 NEW = {**OLD, ("response", ""): 14.0}
+WITHOUT_POOL = {key: time_ms for key, time_ms in OLD.items() if key != POOL}
 
 
 def rows(side: str, times: Mapping[tuple[str, str], float]) -> list[dict[str, object]]:
@@ -32,8 +33,9 @@ def told(
     new: Mapping[tuple[str, str], float] = NEW,
     functions: Mapping[str, tuple[float, float]] | None = None,
     throughput_rps: float = 100.0,
+    of_old: Mapping[tuple[str, str], float] = OLD,
 ) -> str:
-    accounts = pd.DataFrame([*rows("old", OLD), *rows("news", new)])
+    accounts = pd.DataFrame([*rows("old", of_old), *rows("news", new)])
     of_functions = [
         {"treatment": side, "block": block, "function": name, "time_ms": times[place]}
         for block in range(4)
@@ -67,6 +69,10 @@ GUARDED = {"guarded (work.py)": (1.0, 10.5), "answer (app.py)": (0.2, 0.9)}
 def test_what_requests_wait_for_under_load_is_named(sentence: str, ends: str) -> None:
     assert "ms come only under the load: requests wait " in sentence
     assert sentence.endswith(ends), sentence
+
+
+def test_a_metric_that_one_side_alone_has_names_nothing() -> None:
+    assert told({**NEW, POOL: 9.0}, GUARDED, of_old=WITHOUT_POOL).endswith("a lock, a pool")
 
 
 def test_what_comes_without_the_load_too_is_none_of_it() -> None:

@@ -133,13 +133,12 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
     """
     if accounts.empty:
         return None
-    times, metrics, counts = by_block(accounts)
+    times, metrics, counts = by_block(accounts, new, old)
     if not has_both(times, new, old):
         return None
     cpu = tested_together(entries_of(times[[CPU]], new, old))[CPU]
-    times = _by_function(times, functions)
-    if not has_both(times, new, old):
-        return None
+    divided = _by_function(times, functions)
+    times = divided if has_both(divided, new, old) else times
     of_time, of_metric, of_count = (entries_of(each, new, old) for each in (times, metrics, counts))
     response = tested_together({RESPONSE: of_time.pop(RESPONSE)})[RESPONSE]
     least_ms = LEAST_SHARE * max(response.old, response.new)

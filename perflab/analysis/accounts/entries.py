@@ -51,14 +51,19 @@ class Entry:
         return self.adjusted <= LEVEL
 
 
-def by_block(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def by_block(
+    table: pd.DataFrame, new: str, old: str
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return times, those of metrics, and counts by treatment and block.
 
-    There is a column for each kind and entry. Waits for a core are summed over threads, of which
-    others than the request's wait as well. So of a block all treatments have the same share of
-    them, at which they are nowhere longer than what no other time explains.
+    There is a column for each kind and entry; none of metrics where one of the two sides tells
+    none. Waits for a core are summed over threads, of which others than the request's wait as well.
+    So of a block all treatments have the same share of them, at which they are nowhere longer than
+    what no other time explains.
     """
     is_metric = table["kind"] == METRIC
+    if not {new, old} <= {*table.loc[is_metric, "treatment"]}:
+        table, is_metric = table[~is_metric], is_metric[~is_metric]
     times, metrics, counts = (
         rows.dropna(subset=[values]).pivot_table(
             index=["treatment", "block"], columns=["kind", "entry"], values=values,

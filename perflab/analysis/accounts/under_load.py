@@ -40,7 +40,7 @@ def only_under_load(
     """
     if accounts.empty:
         return ""
-    times, metrics, _ = by_block(accounts)
+    times, metrics, _ = by_block(accounts, new, old)
     if not has_both(times, new, old):
         return ""
     response = entry_of(times[RESPONSE], new, old)
@@ -48,9 +48,8 @@ def only_under_load(
     if not response.p_value <= LEVEL or only_ms / response.change < ONLY_LOADED:
         return ""
     waits = times.loc[:, times.columns.get_level_values("kind") == "wait"]
-    counted = metrics.loc[:, [
-        not is_response(entry_of(metrics[key], new, old), response) for key in metrics.columns
-    ]]  # fmt: skip
+    of_metrics = entries_of(metrics, new, old)
+    counted = metrics[[key for key, one in of_metrics.items() if not is_response(one, response)]]
     cpu = entry_of(times[CPU], new, old).new
     share = throughput_rps * cpu / 1e3
     if name := _most_of(waits, new, old, only_ms):

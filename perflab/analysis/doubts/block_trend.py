@@ -90,7 +90,9 @@ def block_trend(run: Run) -> BlockTrend | None:
 def _writing(run: Run) -> tuple[str, ...]:
     """Return the methods of a run's load that write."""
     workloads = [run.record.whole(item.name).get("workload") for item in run.record.treatments]
-    methods = [item["request"].get("method", "GET") for item in workloads if item]
+    # Of a mix, "request" is the first.
+    mixes = [item.get("mix") or [item] for item in workloads if item]
+    methods = [one["request"].get("method", "GET") for mix in mixes for one in mix]
     return tuple(dict.fromkeys(m for m in methods if m not in READING))
 
 

@@ -128,6 +128,8 @@ def _threshold(text: str) -> Threshold:
     if NAMES[name] == FAILURES:
         if limit >= 1:
             raise ValueError("is a share of all requests: 0.01 is one more failure in a hundred")
+    elif worse == "<" and limit <= 0:
+        raise ValueError("never fails, as a ratio is above 0: 0.95 fails 5% fewer, 1 is equal")
     elif (limit < 1) == (worse == ">") and limit != 1:
         raise ValueError("would fail a run without a change: p99>1.05 fails 5% slower, 1 is equal")
     response = of_request(NAMES[name], request) if request else NAMES[name]
