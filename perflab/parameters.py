@@ -76,7 +76,7 @@ class Parameters(FrozenModel):
         return value
 
 
-P = TypeVar("P", bound=Parameters)
+P = TypeVar("P", bound=BaseModel)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,17 +1,19 @@
-"""The responses that many systems share, and the lookup of a column's declaration.
+"""The responses that many systems share (``responses.csv``), and the lookup of a declaration.
 
-A system declares the ones that its trials have, and adds its own.
+A system declares the ones that its trials have, and adds those of its own table.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from perflab.recordings.schema import Response, RunRecord
+from perflab.recordings.typed_rows import rows_of
 
 ANY = "*"
 # The share of requests that failed, the reason against a trial in which too many did, and the
@@ -31,148 +33,35 @@ OF_REQUEST = re.compile(f"of_(.+)_({'|'.join(BY_REQUEST)})")
 COUNTED_INSIDE = re.compile(r"(?!client_)(phase_|core_wait_|memory_|.*cpu).*")
 # What of a time may be the client's own before its trials have a mark.
 MAX_CLIENT_SHARE = 0.10
-TYPICAL_PERCENTILES = (50, 95, 99)
+TABLE = Path(__file__).with_suffix(".csv")
 
-# The requests of the measured stage; see :mod:`perflab.instruments.requests`.
-REQUESTS = (
-    Response(
-        name="throughput_rps", title="throughput", unit="requests/s", heading="requests/s",
-        noun="throughput", better="more", typical=True,
-    ),
-    Response(
-        name="mean_ms", title="mean response time", unit="ms", heading="mean ms",
-        noun="response time", better="less", typical=True,
-    ),
-    *(
-        Response(
-            name=f"p{share}_ms", title=f"p{share} of the response time", unit="ms",
-            heading=f"p{share} ms", noun="response time", better="less",
-            typical=share in TYPICAL_PERCENTILES,
-        )
-        for share in (50, 90, 95, 99)
-    ),
-    Response(
-        name="max_ms", title="longest response time", unit="ms", heading="max ms",
-        noun="response time", better="less",
-    ),
-    Response(
-        name="service_mean_ms", title="mean service time", unit="ms", noun="service time",
-        better="less",
-    ),
-    Response(
-        name="service_p99_ms", title="p99 of the service time", unit="ms", noun="service time",
-        better="less",
-    ),
-    Response(
-        name="connection_wait_*_ms", title="* of the wait for a connection", unit="ms",
-        noun="wait for a connection", better="less",
-    ),
-)  # fmt: skip
-# The requests of a load that has several, by their names.
-NAMED_REQUESTS = (
-    Response(
-        name="of_*_mean_ms", title="mean response time of *", unit="ms",
-        heading="* mean ms", noun="response time of *", better="less", typical=True,
-    ),
-    Response(
-        name="of_*_p99_ms", title="p99 of the response time of *", unit="ms",
-        heading="* p99 ms", noun="response time of *", better="less", typical=True,
-    ),
-    Response(
-        name=f"of_*_{FAILURES}", title="share of requests of * that failed",
-        heading="* failure share", noun="failures of *", better="less", typical=True,
-    ),
-)  # fmt: skip
-# Streamed answers; see :mod:`perflab.instruments.requests`.
-STREAMS = (
-    *(
-        Response(
-            name=f"{column}_{name}_ms", title=f"{words} {noun}", unit="ms",
-            heading=f"{short} {name} ms", noun=noun, better="less", typical=name in ("p50", "p99"),
-        )
-        for column, short, noun in (
-            ("first_chunk", "first chunk", "time to the first chunk"),
-            ("chunk_gap", "gap", "gap between chunks"),
-        )
-        for name, words in (("mean", "mean"), ("p50", "median"), ("p95", "p95 of the"),
-                            ("p99", "p99 of the"))
-    ),
-    Response(
-        name="chunks_per_s", title="chunks per second", unit="chunks/s", heading="chunks/s",
-        noun="chunks per second", better="more", typical=True,
-    ),
-    Response(
-        name="chunks_at_once_share", title="share of gaps that are 0: one read brought both chunks",
-        noun="gaps of 0",
-    ),
-)  # fmt: skip
-# Loads that end after a number of failures; see :mod:`perflab.instruments.requests`.
-STOPS = (
-    Response(
-        name="users_at_stop", title="users when the failures ended the load", unit="users",
-        heading="users at stop", noun="users at the stop", better="more", typical=True,
-    ),
-    Response(
-        name="successes_until_stop", title="successes until the failures ended the load",
-        unit="requests", heading="successes", noun="successes until the stop", better="more",
-        typical=True,
-    ),
-)  # fmt: skip
+
+class _Shared(Response):
+    """A response that many systems share, and the group of it."""
+
+    group: str
+
+
+def _shared() -> dict[str, tuple[Response, ...]]:
+    groups: dict[str, tuple[Response, ...]] = {}
+    for row in rows_of(TABLE, _Shared):
+        response = Response(**row.model_dump(exclude={"group"}))
+        groups[row.group] = (*groups.get(row.group, ()), response)
+    return groups
+
+
+_GROUPS = _shared()
+# The requests of the measured stage, streamed answers, and loads that end after a number of
+# failures: see :mod:`perflab.instruments.requests`. Several requests of a load, by their names.
+REQUESTS, NAMED_REQUESTS = _GROUPS["requests"], _GROUPS["named requests"]
+STREAMS, STOPS = _GROUPS["streams"], _GROUPS["stops"]
 # Trials that search a capacity; see :mod:`perflab.instruments.users_held`.
-CAPACITY = (
-    Response(
-        name="users_held", title="most users that held the objectives, by search", unit="users",
-        heading="users held", noun="users held", better="more", typical=True,
-    ),
-    Response(
-        name="users_missed", title="fewest users that missed an objective, by search",
-        unit="users", noun="users that missed", better="more",
-    ),
-    Response(name="capacity_steps", title="steps of the search", unit="steps", noun="steps"),
-)  # fmt: skip
-# The phases that a service reports.
-PHASES = (
-    Response(
-        name="phase_*_p50_ms", title="median time of *", unit="ms", noun="time in *",
-        better="less",
-    ),
-)  # fmt: skip
-CPU = (
-    Response(
-        name="cpu_share_*", title="CPU cores that * uses", unit="cores", heading="CPU *",
-        noun="CPU of *", typical=True,
-    ),
-    Response(
-        name="core_wait_share_*", title="threads of * that wait for a core", unit="threads",
-        noun="waiting for a core in *", better="less",
-    ),
-)  # fmt: skip
-MEMORY = (
-    Response(
-        name="memory_*_bytes", title="largest resident memory of *", unit="bytes",
-        noun="memory of *", better="less",
-    ),
-)  # fmt: skip
-CLIENT = (
-    Response(
-        name="client_cpu_us_per_request", title="the client's CPU time per request", unit="us",
-        noun="client CPU per request", better="less",
-    ),
-)  # fmt: skip
-FLUSH = (
-    Response(
-        name="flush_p50_us", title="median cost of a disk flush", unit="us", noun="disk flush",
-        better="less",
-    ),
-)  # fmt: skip
+CAPACITY = _GROUPS["capacity"]
+# What services report, and what is read of their processes, of the client and of the disk.
+PHASES, CPU, MEMORY = _GROUPS["phases"], _GROUPS["cpu"], _GROUPS["memory"]
+CLIENT, FLUSH = _GROUPS["client"], _GROUPS["flush"]
 # Watched functions in profiled trials; see :mod:`perflab.instruments.profiler`.
-PROFILE = (
-    Response(name="profile_*_share", title="share of * in the time (profile)", noun="share of *"),
-    Response(
-        name="profile_*_us_per_message", title="time of * per message (profile)", unit="us",
-        noun="time per message in *", better="less",
-    ),
-)  # fmt: skip
+PROFILE = _GROUPS["profile"]
 # The responses of every trial; they also serve for recordings that declare none.
 COMMON = (*REQUESTS, *PHASES, *CPU, *MEMORY, *CLIENT, *FLUSH, *PROFILE)
 

@@ -7,10 +7,12 @@ from csv import DictReader
 from pathlib import Path
 from typing import TypeVar
 
-from perflab.errors import ParameterError, RecordingError
-from perflab.parameters import Parameters, check, unknown
+from pydantic import BaseModel
 
-P = TypeVar("P", bound=Parameters)
+from perflab.errors import ParameterError, RecordingError
+from perflab.parameters import check, unknown
+
+P = TypeVar("P", bound=BaseModel)
 
 
 def rows_of(path: Path, model: type[P]) -> list[P]:
