@@ -2,6 +2,8 @@
 # ARGS reaches the lab:  make lab ARGS="--backend process"
 # PROCESSES share the tests: one more than there are cores, as tests also wait for their services.
 # Tests are either QUICK or SLOW; of both, those that measure (`alone`) run one by one, at the end.
+# Where few files have tests of a group, no others are read, unless ARGS names some:
+# tests/setup/test_groups.py says if the text of a file does not tell that it has such a test.
 .DEFAULT_GOAL := help
 .PHONY: help setup lab notebook test slow check docs lock clean
 ARGS ?=
@@ -12,6 +14,9 @@ SLOW := slow or docker or browser
 QUICK := not ($(SLOW))
 TESTS := $(BIN)/python -m pytest
 SHARED := --numprocesses $(PROCESSES) --dist worksteal
+files = $(if $(findstring tests/,$(ARGS)),,$(sort $(shell grep -rlE --include='test_*.py' '$(1)' tests)))
+OF_ALONE = $(call files,mark\.alone)
+OF_SLOW = $(call files,mark\.(slow|docker|browser)|backend_name)
 LOCK = $(BIN)/python -I perflab/host/installer.py pip compile $(ARGS) --quiet --universal \
   --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
   --no-emit-find-links
@@ -48,13 +53,13 @@ test slow: export PYTHONDONTWRITEBYTECODE :=
 test: check ## check, then the quick tests; some start services, none needs Docker or a browser
 	@failed=0; \
 	$(TESTS) -m "($(QUICK)) and not alone" $(SHARED) $(ARGS) || failed=1; \
-	$(TESTS) -m "($(QUICK)) and alone" $(ARGS) || failed=1; \
+	$(TESTS) -m "($(QUICK)) and alone" $(OF_ALONE) $(ARGS) || failed=1; \
 	exit $$failed
 
 slow: setup ## all other tests: of runs, stacks, notebooks and kills, of Docker and in a browser
 	@failed=0; \
-	$(TESTS) -m "($(SLOW)) and not alone" $(SHARED) $(ARGS) || failed=1; \
-	$(TESTS) -m "($(SLOW)) and alone" $(ARGS) || failed=1; \
+	$(TESTS) -m "($(SLOW)) and not alone" $(SHARED) $(OF_SLOW) $(ARGS) || failed=1; \
+	$(TESTS) -m "($(SLOW)) and alone" $(OF_ALONE) $(ARGS) || failed=1; \
 	exit $$failed
 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for

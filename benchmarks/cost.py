@@ -49,7 +49,7 @@ def of_perflab(made: Generator, url: str, seconds: float) -> tuple[float, float]
     result = made.run(work, url)
     found, requests = check(result, work), sum(map(len, result.rows))
     result.discard()
-    return found.cpu_us_per_request, requests / seconds
+    return found.client_cpu_us_per_request, requests / seconds
 
 
 def main() -> None:

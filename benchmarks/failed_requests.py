@@ -21,7 +21,8 @@ from perflab.load.records.times import Times
 from perflab.recordings.responses import at_least_column, at_most_column, lower_end_column
 from perflab.statistics.block_ends import Ends
 from perflab.statistics.comparison import Effect, effect_of, effect_within
-from perflab.statistics.shares import BlocksOfShares, Tally
+from perflab.statistics.shares import BlocksOfShares
+from perflab.statistics.two_samples import Rate
 
 SEED, BLOCKS, REQUESTS = 20_261_128, 8, 1_250
 SHARES = (
@@ -50,8 +51,8 @@ def shares_table(random: np.random.Generator, sets: int) -> pd.DataFrame:
         for failed_new, failed_old in zip(*drawn, strict=True):
             x = (failed_new - failed_old) / REQUESTS
             before = effect_of(pd.Series(x), "difference")
-            tallies = [Tally(int(n.sum()), BLOCKS * REQUESTS) for n in (failed_new, failed_old)]
-            blocks = BlocksOfShares(x, x, x, 1 / REQUESTS, None, *tallies)
+            failed = [Rate(int(n.sum()), BLOCKS * REQUESTS) for n in (failed_new, failed_old)]
+            blocks = BlocksOfShares(x, x, x, 1 / REQUESTS, None, *failed)
             after = blocks.interval(0.95)
             for name, (low, high) in {
                 "before": (before.low, before.high), "after": (after.low, after.high)

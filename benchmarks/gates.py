@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS, fewest_blocks
+from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS
 from perflab.analysis.gates.thresholds import Threshold, judged, thresholds_of
 from perflab.analysis.results import Gate
 from perflab.statistics.comparison import effect_of
+from perflab.statistics.families import blocks_for_one
 
 SETS, SEED, NOISE, BOUND, LEAST_BLOCKS = 400, 20_261_128, 0.02, 1.1, 10
 GATES = {
@@ -42,7 +43,8 @@ def fails(
         true = math.log(BOUND) + math.log1p(beyond)
         effect = effect_of(pd.Series(noise + (true if threshold.above else -true)))
         contrast = SimpleNamespace(response=threshold.response)
-        findings.append(cast(Finding, cast(Any, SimpleNamespace(effect=effect, contrast=contrast))))
+        finding: Any = SimpleNamespace(effect=effect, contrast=contrast, refused=None)
+        findings.append(cast(Finding, finding))
     return any(each.result is Gate.FAILED for each in judged(gate, findings))
 
 
@@ -51,7 +53,7 @@ def main() -> None:
     random, rows = np.random.default_rng(SEED), []
     for number, texts in GATES.items():
         gate = thresholds_of(texts)
-        blocks = max(LEAST_BLOCKS, fewest_blocks(number) + SPARE_BLOCKS)
+        blocks = max(LEAST_BLOCKS, blocks_for_one(number, sides=1) + SPARE_BLOCKS)
         for together in (False, True):
             row: dict[str, object] = {
                 "bounds": number, "blocks": blocks,

@@ -79,7 +79,7 @@ def upstream(streams: int, tokens: int, rate: float) -> Iterator[Upstream]:
             "token_rate": rate, "kept_streams": streams, "first_token_ms": 1000 * JOIN_S,
         }  # fmt: skip
         given = {f"LLM_UPSTREAM_{name.upper()}": str(value) for name, value in settings.items()}
-        words = bench.on_core(bench.cores()[0], own.python, "-m", f"{SERVICE}.server")
+        words = bench.on_core(bench.cores()[0], own.python, "-m", f"{SERVICE}.application")
         place = {"PYTHONPATH": os.pathsep.join(map(str, spec.sources))}
         with bench.serving(words, port, env=os.environ | own.variables() | place | given):
             yield Upstream(f"http://127.0.0.1:{port}", secret)

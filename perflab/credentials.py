@@ -21,16 +21,21 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 REFERENCE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+# A password may hold ? and # as they are; a port, or what stands for one, is none.
 USER_AND_PASSWORD = re.compile(
-    r"(?<=://)((?:\{env:\w+\}|\{[a-z][a-z0-9_.]*\}|[^\s/?#@:'\"{])*):([^\s/?#'\"]+)@"
+    r"(?<=://)((?:\{env:\w+\}|\{[a-z][a-z0-9_.]*\}|[^\s/?#@:'\"{[])*)"
+    r":([^\s/?#'\"]+|(?!\d{1,5}[,?#]|[{$])[^\s/'\"]+)@"
 )
-SCHEME = re.compile(r"(?i)(?:basic|bearer|digest|token|apikey|negotiate)\s+(\S.*)")
+SCHEMES = r"(?i:basic|bearer|digest|token|apikey|negotiate)\s+"
+SCHEME = re.compile(rf"{SCHEMES}(\S.*)")
 CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # A shorter value stands in too many words that have nothing to do with it.
 LEAST_MASKED = 4
 # A value of so many letters is masked within words, too, and is taken for a cookie's secret.
 LEAST_WITHIN_WORDS = 8
 _kept: dict[str, str] = {}
+# By the name of their place, the names of the values that were kept from there.
+_names: dict[str, dict[str, str]] = {}
 # The values that were given or looked up in this process, with the names that are shown for them.
 _known: dict[str, str] = {}
 # The names of values that are recorded nowhere, and are no secrets: those of a service's variables.
@@ -50,10 +55,12 @@ def keep(value: str, name: str, is_plain: bool = False) -> str:
     """
     stem = re.sub(r"\W+", "_", name).strip("_").upper()
     stem = f"_{stem}" if not stem or stem[0].isdigit() else stem
-    chosen, number = stem, 1
+    names = _names.setdefault(stem, {})
+    chosen, number = names.get(value, stem), max(1, len(names))
     while value_of(chosen) not in (None, value):
         number += 1
         chosen = f"{stem}_{number}"
+    names[value] = chosen
     call_plain(chosen, is_plain)
     _kept[chosen] = _known_as(value, chosen)
     return reference(chosen)
@@ -179,7 +186,8 @@ def _forms(value: str) -> Iterator[str]:
         parts += [text for text in pairs if len(text) >= LEAST_WITHIN_WORDS]
     for part in parts:
         yield part
-        quoted, written = quote(part, safe=""), json.dumps(part)[1:-1]
+        quoted = quote(part, safe="", errors="surrogateescape")
+        written = json.dumps(part)[1:-1]
         yield from (quoted, unquote(part), written, html.escape(part))
         # Some programs write escapes in small letters.
         yield re.sub("%..", lambda code: code[0].lower(), quoted)

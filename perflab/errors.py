@@ -161,7 +161,12 @@ class ConductorLost(PerflabError):
 
 
 class NotebookFailed(PerflabError):
-    """A cell of a notebook raised, or its kernel died: class, text and traceback of the error."""
+    """A cell of a notebook raised, or its kernel died: class, text and traceback of the error.
+
+    ``run_id`` is the run that the notebook made or went on with, if there is one.
+    """
+
+    run_id = ""
 
     def __init__(self, name: str, kind: str, text: str, log: str = "") -> None:
         self.kind = kind

@@ -24,6 +24,8 @@ from perflab.errors import ParameterError
 # Elements that need no quotes between commas.
 PLAIN = re.compile(r"[\w.+-]+")
 NOTHING = ("", "none", "null")
+# The name of an entry that has a value behind it.
+NAMED = re.compile(r"([^\s=:]+)[\s=:]+[^\s=:]")
 # The beginning of a type of error of pydantic, and the kind that was wanted.
 # Parameters whose values may hold credentials.
 OF_CREDENTIALS = ("headers", "env")
@@ -63,6 +65,14 @@ class Parameters(FrozenModel):
         if "bool" not in annotation and any(isinstance(element, bool) for element in elements):
             raise ValueError("true and false mean nothing here")
         return value
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_level(cls, value: Any, info: ValidationInfo) -> Any:
+        """Return a number as a list of one where a list is asked: ``workers=4``."""
+        is_number = isinstance(value, int | float)
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        return (value,) if is_number and _element_of(annotation) is not None else value
 
     @field_validator("*")
     @classmethod
@@ -278,6 +288,18 @@ def message_of(problem: Any) -> str:
     return message
 
 
+def entry_of(problem: Any) -> str:
+    """Return the name of a wrong entry like NAME=VALUE in a list, or its number; never its value.
+
+    Without a value behind it, what looks like a name may be the value.
+    """
+    number = problem["loc"][-1]
+    if not isinstance(number, int):
+        return "..."
+    match = NAMED.match(str(problem["input"]))
+    return f"'{match[1]}...'" if match else f"entry {number + 1}"
+
+
 def _sentence(items: list[Any], flag: str) -> str:
     """Return what is wrong with one parameter; the value of a list stays on the command line."""
     first = items[0]
@@ -289,11 +311,12 @@ def _sentence(items: list[Any], flag: str) -> str:
         message = " or ".join([message, *words])
     if not first["loc"]:
         return message
-    same = [item["input"] for item in items if item["msg"] == first["msg"]]
-    if first["loc"][0] in OF_CREDENTIALS:
-        # What is not of the right form may be a credential that was mistyped.
-        same = [f"{re.split('[ =:]', str(value))[0]}..." for value in same]
-    wrong = ", ".join(dict.fromkeys(map(repr, same)))
+    same = [item for item in items if item["msg"] == first["msg"]]
+    # What is not of the right form may be a credential that was mistyped.
+    is_secret = first["loc"][0] in OF_CREDENTIALS
+    wrong = ", ".join(
+        dict.fromkeys(entry_of(item) if is_secret else repr(item["input"]) for item in same)
+    )
     if flag:
         return f"{flag}{'' if isinstance(first['input'], list) else f' {wrong}'}: {message}"
     return f"{first['loc'][0]} = {wrong}: {message[:1].lower()}{message[1:]}"

@@ -10,21 +10,95 @@ packed with ``--shown``, or the first of its experiment.
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from perflab import systems
 from perflab.api import open_run
 from perflab.figures.view import to_csv
 from perflab.paths import reference_dir
-from perflab.recordings import FREE_PARAMETERS, Run, pack, reference_runs, without_rows
-from perflab.recordings.reference import MAIN, TABLES_OF_VIEWS
+from perflab.recordings import FREE_PARAMETERS, Run, reference_runs
+from perflab.recordings.columns import STREAMED, TABLES
+from perflab.recordings.files import FILE, describe
+from perflab.recordings.reference import MAIN, SUFFIX, TABLES_OF_VIEWS
 from perflab.recordings.runs import question_of
+from perflab.recordings.schema import FILE as RECORD
+from perflab.recordings.store import as_json
 from perflab.reports.figures import views_of
 from perflab.reports.ledger import LEDGER_FILE, reference_table
 
 SHOWN = "--shown"
+
+
+def without_rows(run: Run, target: Path, *, all_samples: bool = True) -> Run:
+    """Copy a run to a new folder, without the rows of requests and of what came in streams.
+
+    Without ``all_samples`` trials that did not share their time keep few of them. Nor does the copy
+    say in which folder of its machine the interpreter was.
+    """
+    shutil.copytree(run.path, target)
+    environment = {
+        name: value for name, value in run.record.environment.items() if name != "prefix"
+    }
+    record = run.record.model_copy(update={"environment": environment})
+    (target / RECORD).write_bytes(as_json(record))
+    for kind in ("requests", *STREAMED):
+        for table in target.glob(f"trials/*/{kind}.parquet"):
+            pq.write_table(TABLES[kind].empty_table(), table)
+    for trial in target.glob("trials/*"):
+        if not all_samples and not run.record.shares_time:
+            _thin(trial)
+        for table in trial.glob("*.parquet"):
+            # An archive of plain tables is a third smaller than one of compressed ones.
+            pq.write_table(pq.read_table(table), table, compression="none", use_dictionary=False)
+        (trial / FILE).unlink()
+        (trial / FILE).write_bytes(describe(trial))
+    return Run(target)
+
+
+def _thin(trial: Path) -> None:
+    """Keep the samples of one instant a second, and those around begin and end of the measuring."""
+    (row,) = pq.read_table(trial / "trial.parquet", columns=["begin_ns", "end_ns"]).to_pylist()
+    samples = pq.read_table(trial / "samples.parquet")
+    table = samples.to_pandas().sort_values("t_ns", kind="stable")
+    second = table["t_ns"] // 1_000_000_000
+    kept = ~table.assign(second=second).duplicated(["service", "second"])
+    for at_ns in (row["begin_ns"], row["end_ns"]):
+        before, after = table[table["t_ns"] <= at_ns], table[table["t_ns"] >= at_ns]
+        kept[before.groupby("service").tail(1).index] = True
+        kept[after.groupby("service").head(1).index] = True
+    kept[table.groupby("service").tail(1).index] = True
+    chosen = samples.filter(pa.array(kept.sort_index().to_numpy()))
+    pq.write_table(chosen, trial / "samples.parquet")
+
+
+def pack(
+    run: Run,
+    folder: Path,
+    beside: Mapping[str, str] | None = None,
+    *,
+    all_samples: bool = True,
+) -> Path:
+    """Write a run as ``without_rows`` copies it as an archive into ``folder``; return its path.
+
+    ``beside`` are texts to put beside it, by their places in its folder. Without ``all_samples`` it
+    has the samples of one instant a second, and what shares of CPU need.
+    """
+    archive = folder / f"{run.run_id}{SUFFIX}"
+    with TemporaryDirectory() as place, tarfile.open(archive, "w:xz", preset=9) as packed:
+        copy = without_rows(run, Path(place) / run.run_id, all_samples=all_samples)
+        for name, text in (beside or {}).items():
+            (copy.path / name).parent.mkdir(exist_ok=True)
+            (copy.path / name).write_text(text)
+        packed.add(copy.path, run.run_id)
+    return archive
 
 
 def tables_of(run: Run) -> dict[str, str]:

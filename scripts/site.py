@@ -1,9 +1,10 @@
 """Build the documents as a site: notebooks drawn from the reference, a gallery, search.
 
-    python scripts/site.py [FOLDER]      # default: build/site
+    python scripts/site.py [FOLDER [NAME...]]      # default: build/site, and all notebooks
 
 The pages keep their places, so their links hold. A notebook of which a run ships is executed with
-``from_run="reference"``, which measures nothing. Commands and parameters are what the code prints.
+``from_run="reference"``, which measures nothing; where notebooks are named, only these are.
+Commands and parameters are what the code prints.
 """
 
 from __future__ import annotations
@@ -12,19 +13,20 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copy2, copytree
 from tempfile import TemporaryDirectory
 
 import typer
+from typer.testing import CliRunner
 
 from perflab import systems
 from perflab.api import open_run
 from perflab.cli import app
 from perflab.paths import project_root
-from perflab.recordings import reference_runs
+from perflab.recordings.reference import reference_ids
 from perflab.reports.figures import views_of
 
 ROOT = project_root()
@@ -33,8 +35,8 @@ COPIED = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "figures/readme", "figures/studies",
     "data/published", "data/reference/README.md", "benchmarks/results",
 )  # fmt: skip
-# An output of a program, as wide as a page.
-PRINTED = {**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
+# What is printed is as wide as a page.
+PRINTED = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 # A view that a cell draws, and its picture below the cell.
 DRAWN = re.compile(
@@ -42,8 +44,8 @@ DRAWN = re.compile(
 )
 
 
-def build(target: Path) -> None:
-    """Build the site in a folder, which is written anew."""
+def build(target: Path, names: Collection[str] = ()) -> None:
+    """Build the site in a folder, which is written anew; draw the named notebooks, or all."""
     with TemporaryDirectory() as folder:
         work = Path(folder)
         source = work / "source"
@@ -52,7 +54,7 @@ def build(target: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             (copytree if (ROOT / name).is_dir() else copy2)(ROOT / name, place)
         write_reference(source / "docs" / "reference")
-        pages = write_notebooks(work, source / "notebooks")
+        pages = write_notebooks(work, source / "notebooks", names)
         (source / "docs" / "gallery.md").write_text(gallery(pages))
         generated = {"SITE_SOURCE": str(source), "SITE_TARGET": str(target)}
         called(
@@ -72,14 +74,19 @@ def write_reference(folder: Path) -> None:
         ("commands", "Commands", helps),
         ("parameters", "Parameters of the experiments", parameters),
     ):
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            calls = ([str(BIN / "perflab"), *words] for words in entries.values())
-            texts = pool.map(lambda call: called(call, PRINTED), calls)
-            parts = [
-                f"## {head}\n\n```text\n{text.strip(chr(10))}\n```\n"
-                for head, text in zip(entries, texts, strict=True)
-            ]
+        parts = [
+            f"## {head}\n\n```text\n{printed(words).strip(chr(10))}\n```\n"
+            for head, words in entries.items()
+        ]
         (folder / f"{name}.md").write_text("\n".join([f"# {title}\n", *parts]))
+
+
+def printed(words: Sequence[str]) -> str:
+    """Return what perflab prints when it is called with these words."""
+    done = CliRunner(env=PRINTED).invoke(app, words, prog_name="perflab", catch_exceptions=False)
+    if done.exit_code:
+        raise SystemExit(f"perflab {' '.join(words)}\n{done.output}")
+    return done.stdout
 
 
 def _commands(group: object, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -88,27 +95,33 @@ def _commands(group: object, above: tuple[str, ...] = ()) -> Iterator[tuple[str,
         yield from _commands(command, (*above, name))
 
 
-def write_notebooks(work: Path, folder: Path) -> list[Path]:
+def write_notebooks(work: Path, folder: Path, names: Collection[str]) -> list[Path]:
     """Write every notebook as a page of Markdown; return those that were drawn from a run."""
     folder.mkdir()
-    drawn = {run.record.experiment for run in reference_runs()}
+    # Ids name the experiment.
+    shipped = {run_id.split("-")[1] for run_id in reference_ids()}
+    if lacking := set(names) - shipped:
+        told = ", ".join(sorted(shipped))
+        raise SystemExit(f"no run of {', '.join(sorted(lacking))} ships; runs of these do: {told}")
+    drawn = shipped & set(names or shipped)
     places = {"PERFLAB_RUNS": str(work / "runs"), "PERFLAB_FIGURES": str(work / "figures")}
 
-    def page(notebook: Path) -> Path:
+    def copied(notebook: Path) -> Path:
         copy = folder / notebook.name
         if notebook.stem in drawn:
             call = [str(BIN / "papermill"), str(notebook), str(copy), "-p", "from_run", "reference"]
             called([*call, "--no-progress-bar", "--cwd", str(notebook.parent)], os.environ | places)
         else:
             copy2(notebook, copy)
-        convert = [str(BIN / "jupyter-nbconvert"), "--to", "markdown", "--log-level", "ERROR"]
-        called([*convert, str(copy)], os.environ)
-        copy.unlink()
-        return copy.with_suffix(".md")
+        return copy
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        pages = list(pool.map(page, sorted((ROOT / "notebooks").glob("*.ipynb"))))
-    return [each for each in pages if each.stem in drawn]
+        copies = list(pool.map(copied, sorted((ROOT / "notebooks").glob("*.ipynb"))))
+    convert = [str(BIN / "jupyter-nbconvert"), "--to", "markdown", "--log-level", "ERROR"]
+    called([*convert, *map(str, copies)], os.environ)
+    for copy in copies:
+        copy.unlink()
+    return [copy.with_suffix(".md") for copy in copies if copy.stem in drawn]
 
 
 def gallery(pages: Sequence[Path]) -> str:
@@ -140,4 +153,4 @@ def called(command: Sequence[str], environment: dict[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1] if len(sys.argv) > 1 else "build/site").resolve())
+    build(Path(sys.argv[1] if len(sys.argv) > 1 else "build/site").resolve(), sys.argv[2:])

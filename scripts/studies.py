@@ -14,6 +14,7 @@ import csv
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -31,7 +32,7 @@ from perflab.reports.cells import count, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import claim_answers
 from perflab.reports.ledger import LEDGER_FILE, reference_table
-from perflab.reports.ledger.answering_runs import worded_today
+from perflab.reports.ledger.answering_runs import planned_today, question_key
 from perflab.reports.regions import filled
 from perflab.reports.rules import findings_of
 from perflab.reports.runs import measured_where
@@ -102,6 +103,18 @@ def claims_of(run: Run) -> Iterator[Claim]:
             study = unsized if answer.study == YES else answer.study
             here = BLOCKS.sub("", answer.text)
             yield answer.question, study, here, ", ".join(map(count, n)), _ends(answer.findings)
+
+
+def worded_today(run: Run, findings: Sequence[Finding]) -> list[Finding]:
+    """Return a run's findings, with the words that its experiment has for the same claims today."""
+    plan = planned_today(run)
+    words = {question_key(each): each.claim for each in plan.contrasts} if plan else {}
+    return [
+        replace(one, contrast=one.contrast.model_copy(update={"claim": claim}))
+        if (claim := words.get(question_key(one.contrast)))
+        else one
+        for one in findings
+    ]
 
 
 def _ends(findings: Sequence[Finding]) -> Ends:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from perflab.errors import BackendUnavailable
 from perflab.stacks import cleanup
+from tests.support.spreading import spread
 
 # What measures, or holds a clock against something, is marked `alone`: it must not share the cores.
 # `make test` runs the rest on all of them; each process that runs tests has places of its own.
@@ -25,6 +26,26 @@ settings.load_profile(os.environ.setdefault("HYPOTHESIS_PROFILE", "ci" if IN_CI 
 # bodies takes it longer than any limit.
 for name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(name, None)
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, object, object]:
+    """Keep what was collected before ``-m`` leaves tests out, and order those that are left."""
+    config.stash[COLLECTED] = [*items]
+    result = yield
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if processes > 1:
+        items[:] = spread(items, processes)
+    return result
+
+
+@pytest.fixture(scope="session")
+def collected(pytestconfig: pytest.Config) -> list[pytest.Item]:
+    """All tests of the files of this session, also those that it leaves out."""
+    return pytestconfig.stash[COLLECTED]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -94,7 +94,8 @@ def _answer_to(
     # The line has room for one of them.
     refused = next(filter(None, map(refused_words, findings)), "")
     text = "; ".join(filter(None, [text, refused]))
-    blocks = max(map(_blocks_needed, by_word.get(NOT_DECIDED, [])), default=0)
+    decisions = [finding.decision for finding in by_word.get(NOT_DECIDED, [])]
+    blocks = max([0, *(decision.blocks[1] for decision in decisions if decision)])
     return Answer(question, text, _study(findings), blocks, tuple(findings))
 
 
@@ -114,10 +115,6 @@ def _of_claim(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     words = (_word(finding) for finding in findings if finding.verdict.result == of_all)
     first = next(words, next(iter(by_word)))
     return {first: by_word.pop(first), **by_word}
-
-
-def _blocks_needed(finding: Finding) -> int:
-    return max(0, finding.decision.blocks[1]) if finding.decision else 0
 
 
 def _told(word: str, findings: Sequence[Finding]) -> str:

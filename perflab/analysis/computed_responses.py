@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.accounts.commit_waits import active_counts, waits_for_flush
+from perflab.analysis.accounts.commit_waits import OF_FLUSH, active_counts
 from perflab.analysis.accounts.core_accounts import service_cores, waiting_services
 from perflab.recordings import Run
 from perflab.recordings.responses import at_most_column, lower_end_column
@@ -52,13 +52,9 @@ def _busy_share(run: Run, trials: pd.DataFrame) -> Columns:
         cpu_ns = np.interp([begin_ns, end_ns], rows["t_ns"], rows["cpu_ns"])
         used.setdefault(str(trial), []).append((cpu_ns[1] - cpu_ns[0]) / max(1, end_ns - begin_ns))
     busy = [float(np.mean(used[name])) if name in used else math.nan for name in trials["trial_id"]]
-    return {BUSY: busy, lower_end_column(BUSY): _share_of_services(run, trials)}
-
-
-def _share_of_services(run: Run, trials: pd.DataFrame) -> pd.Series[float]:
-    """Return the share of their cores that services used; NaN without the scheduler's accounts."""
-    cores = len(service_cores(run.record))
-    return _sum_over_services(trials, "cpu_share_") / (cores or math.nan)
+    # NaN without the scheduler's accounts.
+    by_services = _sum_over_services(trials, "cpu_share_") / (len(cores) or math.nan)
+    return {BUSY: busy, lower_end_column(BUSY): by_services}
 
 
 def _sum_over_services(trials: pd.DataFrame, prefix: str) -> pd.Series[float]:
@@ -68,7 +64,7 @@ def _sum_over_services(trials: pd.DataFrame, prefix: str) -> pd.Series[float]:
 
 def _flush_share(run: Run, trials: pd.DataFrame) -> Columns:
     counts = active_counts(run)
-    flush = counts[counts["event"].map(waits_for_flush).astype(bool)]
+    flush = counts[counts["event"].isin(OF_FLUSH)]
     flush_waits = flush.groupby("trial_id")["count"].sum()
     looks = counts.groupby("trial_id")["looks"].first()
     # A trial that was looked at, and in which nobody waited for the flush, has none of it.

@@ -27,6 +27,7 @@ ONLY_A_BOUND = "only a bound is known, without a value yet"
 IN_TIMES, ENDS_IN_TIMES = 2.0, 5.0
 PERCENT = 100.0
 NO_INTERVAL = " (no interval)"
+LEAST_PERCENT = 0.001
 
 
 def effect_text(finding: Finding) -> str:
@@ -56,8 +57,13 @@ def interval_words(value: float, low: float, high: float, scale: str, unit: str 
     """Return a value of a scale with its interval, in three digits."""
     if missing(value):
         return MISSING
-    told = with_unit(signed(value) if scale == "difference" else number(value), unit)
-    return told + (f" [{number(low)}, {number(high)}]" if math.isfinite(low) else NO_INTERVAL)
+
+    def told(one: float) -> str:
+        # Shares of pairs by a model may be as small as nobody reads.
+        return f"<{LEAST_PERCENT}" if unit == "%" and 0 < one < LEAST_PERCENT else number(one)
+
+    text = with_unit(signed(value) if scale == "difference" else told(value), unit)
+    return text + (f" [{told(low)}, {told(high)}]" if math.isfinite(low) else NO_INTERVAL)
 
 
 def with_unit(text: str, unit: str) -> str:

@@ -20,19 +20,10 @@ from perflab.analysis.doubts.block_trend import BlockTrend, block_trend
 from perflab.analysis.starts import has_one_start
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.responses import OF_ALL
+from perflab.recordings.switches import SWITCHES
 from perflab.statistics.in_words import as_share, counted, number
 
 NOISE_COLUMNS = ["what", "value", "flag"]
-CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
-# Settings of a machine: name, good values, and what another one does. An unknown one is no fault.
-SETTINGS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "governor": (
-        "CPU governor", ("performance",),
-        "the clock rate may follow the load; set it to 'performance'",
-    ),
-    "turbo": ("turbo", ("off",), "speed depends on temperature and on other cores"),
-    "clock_source": ("clock source", CLOCKS, "reading the clock is slow or coarse"),
-}  # fmt: skip
 MAX_STEAL_SHARE = 0.01
 MAX_FOREIGN_SHARE = 0.05
 # From this share on an answer is about a loaded machine, and is marked; a browser stays below it.
@@ -101,12 +92,13 @@ def _facts(run: Run) -> Iterator[Fact]:
 
 
 def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
-    for name, (what, good, flag) in SETTINGS.items():
+    for name, (what, good, effect, _) in SWITCHES.items():
         value = str(environment.get(name, "unknown"))
+        # An unknown one is no fault.
         if value == "unknown":
             yield Fact(what, UNKNOWN)
         else:
-            yield _flagged(what, value, value not in good, flag, f"{what} {value}")
+            yield _flagged(what, value, value not in good, effect, f"{what} {value}")
 
 
 def _cores(placement: dict[str, Any]) -> Iterator[Fact]:

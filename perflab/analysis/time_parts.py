@@ -32,7 +32,7 @@ from perflab.statistics.quantiles import across_trials, t_interval
 
 APP = "app"
 PART_COLUMNS = ["treatment", "part", "mean_ms", "share", "trials", "requests"]
-CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
+CHANGE_COLUMNS = ["part", "change_ms", "low_ms", "high_ms", "n"]
 # Quantiles of a trial's response times between which a request belongs to a band.
 BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
 # Other phases keep the names that the service reports (Server-Timing).
@@ -95,11 +95,6 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=PART_COLUMNS)
 
 
-def _ends(of_trials: pd.Series[float]) -> dict[str, float]:
-    low, high = t_interval(of_trials.to_numpy(float))
-    return {"low_ms": low, "high_ms": high}
-
-
 def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
     if band not in BANDS:
         raise AnalysisError(f"no band '{band}'; there are {', '.join(BANDS)}")
@@ -115,9 +110,9 @@ def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
 def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
     """Return how each part changes from one treatment to another, paired by block.
 
-    A row per part, the largest change first: before_ms, after_ms (means over blocks), change_ms
-    with its t interval over blocks (NaN below 2), share (of the change of the response time; the
-    shares add up to 1), n (blocks). AnalysisError if no block has a success of both treatments.
+    A row per part, the largest change first: change_ms (mean over blocks) with its t interval over
+    blocks, low_ms to high_ms (NaN below 2), n (blocks). AnalysisError if no block has a success of
+    both treatments.
     """
     good = _of_band(requests, "all")
     sides = []
@@ -130,18 +125,9 @@ def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
         raise AnalysisError(f"no block has successful requests of both '{before}' and '{after}'")
     first, second = (side.reindex(index=blocks, columns=parts).fillna(0.0) for side in sides)
     differences = second - first
-    whole = float(differences.mean().sum())
     rows = [
-        {
-            "part": part,
-            "before_ms": float(first[part].mean()),
-            "after_ms": float(second[part].mean()),
-            "change_ms": float(differences[part].mean()),
-            **_ends(differences[part]),
-            "share": float(differences[part].mean()) / whole if whole else math.nan,
-            "n": len(blocks),
-        }
-        for part in parts
+        (part, float(of_part.mean()), *t_interval(of_part.to_numpy(float)), len(blocks))
+        for part, of_part in differences.items()
     ]
     table = pd.DataFrame(rows, columns=CHANGE_COLUMNS)
     return table.sort_values("change_ms", key=abs, ascending=False, ignore_index=True)

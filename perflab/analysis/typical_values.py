@@ -24,8 +24,8 @@ from perflab.recordings.responses import (
 )
 from perflab.recordings.schema import is_imported
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.statistics.quantiles import CONFIDENCE, Estimate, across_trials
-from perflab.statistics.shares import Tally
+from perflab.statistics.quantiles import Estimate, across_trials
+from perflab.statistics.two_samples import Rate
 
 
 def summary_table(run: Run) -> pd.DataFrame:
@@ -121,7 +121,7 @@ def _share_of_failures(valid: pd.DataFrame, name: str, estimate: Estimate) -> Es
     counts = counts_of_trials(valid, name).sum()
     if not counts["requests"]:
         return estimate
-    low, high = Tally(int(counts["failed"]), int(counts["requests"])).ends(1 - CONFIDENCE)
+    low, high = Rate(int(counts["failed"]), int(counts["requests"])).ends()
     low, high = float(np.fmin(low, estimate.low)), float(np.fmax(high, estimate.high))
     return replace(estimate, low=low, high=high, supported=True)
 

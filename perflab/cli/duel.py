@@ -191,13 +191,15 @@ def command(
         if bisect and len(values.get("variants", ())) > 2:
             raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
         thresholds = thresholds_of(fail_on, "perflab duel --fail-on")
+        summary_file = Path(summary) if summary else None
+        duel_result.check_summary(summary_file)
         run = api.run(DUELS, values | ({"wait_s": wait} if wait else {}))
         result = duel_result.of(run, thresholds)
-        duel_result.summarise(result, Path(summary) if summary else None)
         if as_json:
             duel_result.print_json(result)
         else:
             duel_result.print_result(result, values)
+        duel_result.summarise(result, summary_file)
         pairs = result.pairs
         raise typer.Exit(bisected(pairs) if bisect else status_of(pairs, is_strict or strict))
 

@@ -19,16 +19,12 @@ def with_enough_blocks(
     ``values`` are those that were given, and ``thresholds`` counts the thresholds of all pairs.
     ParameterError where the given number of blocks is too small for any of them to be crossed.
     """
-    from perflab.analysis.gates.gate_blocks import (
-        SPARE_BLOCKS,
-        can_fail,
-        can_fail_at_last,
-        fewest_blocks,
-    )
+    from perflab.analysis.gates.gate_blocks import SPARE_BLOCKS, can_fail, can_fail_at_last
+    from perflab.statistics.families import blocks_for_one
 
     if not thresholds:
         return values
-    needed, rule = fewest_blocks(thresholds), checked.until_decided
+    needed, rule = blocks_for_one(thresholds, sides=1), checked.until_decided
     if rule is None and "blocks" not in values:
         return values | {"blocks": max(int(checked.blocks), needed + SPARE_BLOCKS)}
     name = "blocks" if rule is None else "most_blocks"

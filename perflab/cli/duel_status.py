@@ -1,4 +1,4 @@
-"""The exit statuses of ``perflab duel``; docs/how-to/duel.md has the same table."""
+"""The exit statuses of ``perflab duel``; its help and docs/how-to/duel.md say what each means."""
 
 from __future__ import annotations
 
@@ -9,15 +9,6 @@ if TYPE_CHECKING:
     from perflab.reports.duel_pairs import Pair
 
 GOOD, WORSE, NOT_JUDGED, UNDECIDED = 0, 3, 4, 5
-STATUSES = {
-    GOOD: "every variant was compared, and no effect is certainly beyond its threshold",
-    1: "an error: nothing, or not everything, was measured",
-    2: "an option cannot be read",
-    WORSE: "an effect is certainly beyond its threshold",
-    NOT_JUDGED: "a threshold could not be judged, or a variant could not be compared",
-    UNDECIDED: "with --strict: a threshold lies within an interval, or is not certain",
-    130: "interrupted",
-}
 # What `git bisect run` understands: any other status below 126 is a bad commit, one above ends it.
 NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED = 0, 1, 125, 128
 

@@ -44,6 +44,8 @@ OF_PYTHON = re.compile(r"python3?|gunicorn|uvicorn|hypercorn|daphne|flask|fastap
 APP = re.compile(r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:\w+\.)?(?:FastAPI|Starlette|Flask)\(", re.M)
 PORT = re.compile(r"\$\{PORT(?::-?\d+)?\}|\$PORT\b")
 NEEDS_A_SHELL = re.compile(r"[$&|;<>`*(]")
+# A line that is more than one program with its arguments.
+COMPOUND = re.compile(r"[;&|]|^(?:(?:cd|export|set|source|test)\s|\w+=)")
 HEALTH = re.compile(r"[\"'](?:GET )?/?((?:api/|_)?(?:healthz?|livez|readyz|ping))/?[\"']")
 # Roles, the store of each, and packages that speak to it (the last part of a Go module's name), or
 # extras of packages that bring one.
@@ -160,13 +162,19 @@ def _as_command(line: str, prepare: str) -> str:
     A program that is not here is the one that ``prepare`` makes.
     """
     line = PORT.sub("{port}", line.removeprefix("exec ")).replace("0.0.0.0", "{host}")
+    is_one = not COMPOUND.search(line)
     first, _, rest = line.partition(" ")
     is_here = not PROGRAM.fullmatch(first) or shutil.which(first) is not None
     if prepare.startswith(GO_BUILD) and (first.startswith("bin/") or not is_here):
         line = f"{GO_PROGRAM} {rest}".rstrip()
+    elif prepare in PYTHON.values() and not is_one:
+        line = f"PATH=$PWD/.venv/bin:$PATH; {line}"
     elif prepare in PYTHON.values() and (OF_PYTHON.fullmatch(first) or not is_here):
         line = f".venv/bin/{first.replace('python3', 'python')} {rest}".rstrip()
-    return shlex.join(["sh", "-c", f"exec {line}"]) if NEEDS_A_SHELL.search(line) else line
+    if is_one and not NEEDS_A_SHELL.search(line):
+        return line
+    # With exec the shell gives way to the program; what stands behind it would never start.
+    return shlex.join(["sh", "-c", f"exec {line}" if is_one else line])
 
 
 def _python_command(

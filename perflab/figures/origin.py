@@ -19,9 +19,11 @@ from perflab.recordings.sharing import shared_parameters, without_paths
 from perflab.statistics.in_words import number
 from perflab.statistics.quantiles import Estimate
 
+TRIAL = "trial"
 # Below 6 trials a median has no 95% interval, but the geometric mean has a t interval.
 MEDIAN, GEOMETRIC_MEAN = "median", "geometric mean"
 TYPICAL = (MEDIAN, GEOMETRIC_MEAN)
+TRIALS_AND_TYPICAL = ["panel", "what", "treatment", "state", "value", "low", "high", "n"]
 
 
 def footer(run: Run) -> str:
@@ -149,3 +151,28 @@ def trials_shown(run: Run) -> pd.DataFrame:
     """Return the trials that figures show: those neither superseded nor failed."""
     trials = run.current_trials()
     return trials[trials["state"] != "failed"]
+
+
+def trials_and_typical(run: Run, panels: Mapping[str, tuple[str, float]]) -> pd.DataFrame:
+    """Return the value of every trial, and the typical values of treatments, by response.
+
+    ``panels`` gives the panel of each response, and what its values are divided by. Columns: panel;
+    what ("trial", or the statistic); treatment; state, of a trial; value; low, high and n, as
+    :func:`typical_rows` has them. Failed trials, and those without a value, have no row.
+    """
+    trials = trials_shown(run)
+    parts: list[pd.DataFrame] = []
+    for response, (panel, divisor) in panels.items():
+        values = trials.reindex(columns=[response])[response]
+        points = trials[["treatment", "state"]].assign(what=TRIAL, value=values)
+        for part in (points.dropna(subset=["value"]), typical_rows(run, response)):
+            parts.append(part.assign(panel=panel, divisor=divisor))
+    shown = [part for part in parts if len(part)]
+    if not shown:
+        return pd.DataFrame(columns=TRIALS_AND_TYPICAL)
+    table = pd.concat(shown, ignore_index=True)
+    numbers = ["value", "low", "high"]
+    scaled = table.reindex(columns=numbers).astype(float).div(table["divisor"], axis="index")
+    table = table.reindex(columns=TRIALS_AND_TYPICAL)
+    table[numbers] = scaled
+    return table

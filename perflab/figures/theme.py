@@ -186,8 +186,8 @@ def styles_of(record: RunRecord) -> dict[str, Style]:
     Colour and marker depend only on the treatment's place in the record.
     """
     styles = {
-        treatment.name: Style(*appearance(place), label=visible(treatment.label or treatment.name))
-        for place, treatment in enumerate(record.treatments)
+        name: Style(*appearance(place), label=visible(label))
+        for place, (name, label) in enumerate(record.labels.items())
     }
     return {name: styles[name] for name in side_by_side(record)}
 

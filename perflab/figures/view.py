@@ -31,8 +31,6 @@ EXACT = 2.0**53
 ARROWS = {"x": ("<", ">"), "y": ("v", "^")}
 ARROW_PT = 3.5
 ARROW = "An arrow ends an interval that leaves the picture."
-# Columns: treatment, value (NaN if none was published), load (SAME_LOAD or OTHER_LOAD).
-Published = Callable[[Run, str], pd.DataFrame]
 PUBLISHED = "published"
 SAME_LOAD, OTHER_LOAD = "published load", "other load"
 
@@ -179,8 +177,3 @@ def draw_interval(
     for end, end_of_interval, marker in zip(ends, interval, ARROWS[along], strict=True):
         if end != end_of_interval:
             plot([end], ls="", marker=marker, ms=arrow_pt, clip_on=False, gid="arrow", **arrow)
-
-
-def nothing_published(_run: Run, _response: str) -> pd.DataFrame:
-    """Return no row: most systems have no published values."""
-    return pd.DataFrame({"treatment": [], "value": [], "load": []})

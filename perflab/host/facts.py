@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -26,6 +27,8 @@ LOCKS = "*.lock"
 # An installed package holds the parts of a checkout, which are places of their own.
 NO_SOURCES = {"__pycache__", ".git", ".venv", ".ipynb_checkpoints", "checkout"}
 LENGTH = 16
+CPU = "/sys/devices/system/cpu"
+CLOCK = "/sys/devices/system/clocksource/clocksource0"
 
 
 def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
@@ -94,27 +97,41 @@ def environment() -> dict[str, Any]:
         "system": platform.platform(),
         "python": sys.version.split()[0],
         "prefix": sys.prefix,
-        "governor": first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "turbo": _turbo(),
-        "clock_source": first_line(
-            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-        ),
+        **switches(),
         "packages": installed(),
     }
 
 
-def _turbo() -> str:
-    """Return whether the clock rate may rise above its base: on, off or unknown."""
-    off = first_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
-    boost = first_line("/sys/devices/system/cpu/cpufreq/boost")
-    return {"1": "off", "0": "on"}.get(off) or {"1": "on", "0": "off"}.get(boost, "unknown")
+def switches() -> dict[str, str]:
+    """Return the settings of this machine that bear on measurements, by their names in a record.
+
+    One that the kernel does not report is ``unknown``.
+    """
+    off, boost = first_line(f"{CPU}/intel_pstate/no_turbo"), first_line(f"{CPU}/cpufreq/boost")
+    turbo = {"1": "off", "0": "on"}.get(off) or {"1": "on", "0": "off"}.get(boost, "unknown")
+    return {
+        "governor": first_line(f"{CPU}/cpu0/cpufreq/scaling_governor"),
+        "turbo": turbo,
+        "clock_source": first_line(f"{CLOCK}/current_clocksource"),
+    }
 
 
 @cache
 def installed() -> dict[str, str]:
     """Return the versions of all packages in the lab's environment, by name."""
-    packages = metadata.distributions()
-    return dict(sorted((item.name.lower().replace("_", "-"), item.version) for item in packages))
+    packages = versions(metadata.distributions())
+    return dict(sorted((name.lower().replace("_", "-"), packages[name]) for name in packages))
+
+
+def versions(distributions: Iterable[metadata.Distribution]) -> dict[str, str]:
+    """Return versions by name; a folder that half a removal left behind has none."""
+    found = {}
+    for item in distributions:
+        # Where importlib_metadata is imported it reads them, and raises instead.
+        with suppress(TypeError):
+            if item.name:
+                found[item.name] = item.version
+    return found
 
 
 def session() -> dict[str, Any]:

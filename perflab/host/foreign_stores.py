@@ -19,8 +19,10 @@ PORTS = {
     "sqlserver": 1433, "oracle": 1521, "clickhouse": 9000, "cassandra": 9042, "nats": 4222,
     "kafka": 9092, "cockroachdb": 26257,
 }  # fmt: skip
+# A password may hold ? and # as they are; a port, or what stands for one, is none.
+USER = r"(?:[^\s/?#'\"]*@|[^\s/?#@:'\"[]*:(?!\d{1,5}[,?#]|[{$])[^\s/'\"]*@)"
 ADDRESS = re.compile(
-    rf"(?<![A-Za-z0-9])({'|'.join(PORTS)})(?:[+:][\w+-]+)?://([^\s/?#'\"]*)", re.IGNORECASE
+    rf"(?<![A-Za-z0-9])({'|'.join(PORTS)})(?:[+:][\w+-]+)?://({USER}?[^\s/?#'\"]*)", re.IGNORECASE
 )
 # As libpq and ODBC write addresses.
 WORD = re.compile(r"(?:^|[\s;'\"])(?:host|hostaddr|server|data source)\s*=\s*([^\s;'\"]+)", re.I)

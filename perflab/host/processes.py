@@ -37,6 +37,32 @@ def alive(mark: str) -> int | None:
     return int(number) if identity(int(number)) == mark else None
 
 
+def program_name(pid: int) -> str:
+    """Return the name of a process's program; empty where it has ended, or may not be read."""
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return ""
+
+
+def busiest(pids: Iterable[int]) -> int | None:
+    """Return the process that has used most CPU itself; None where all have ended."""
+    # One that has ended, and was not waited for, has its times still, and no program.
+    return max((pid for pid in pids if program_name(pid)), key=_own_ticks, default=None)
+
+
+def _own_ticks(pid: int) -> int:
+    """Return the CPU of a process without its children, in clock ticks; -1 where it has ended.
+
+    Source: proc(5), /proc/pid/stat, fields 14 and 15.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return -1
+    return int(fields[11]) + int(fields[12])
+
+
 def how_it_ended(code: int) -> str:
     """Say how a process ended; a negative code is the signal that ended it, as in subprocess."""
     if code >= 0:

@@ -23,7 +23,7 @@ from perflab.instruments.kernel import used_ns
 from perflab.instruments.metrics import Total, increments, totals
 from perflab.instruments.statements import COUNTERS, StatementCounter, Statements
 from perflab.recordings import Remark
-from perflab.recordings.columns import ACCOUNTS, described_schema
+from perflab.recordings.columns import ACCOUNTS
 from perflab.stacks.backend import Instance
 
 # A store may have many processes; each sample looks at all.
@@ -156,7 +156,7 @@ class Accounts(OfNode):
     """
 
     at_work: ClassVar = _Accounts
-    tables: ClassVar = {"accounts": described_schema(ACCOUNTS)}
+    tables: ClassVar = {"accounts": ACCOUNTS}
 
     metrics: str = ""
 

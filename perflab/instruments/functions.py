@@ -6,34 +6,28 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
 from perflab.host.meters import ProcessTable
+from perflab.host.processes import program_name
 from perflab.host.thread_accounts import accounts_of
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.perf_profile import PerfProfile
 from perflab.instruments.py_spy import PySpy
 from perflab.instruments.py_spy_profiles import Function, own_functions, without_waiting
 from perflab.recordings import Remark
-from perflab.recordings.columns import CALLS, FUNCTIONS, TIMES, described_schema
+from perflab.recordings.columns import CALLS, FUNCTIONS, TIMES
+
+if TYPE_CHECKING:
+    from perflab.instruments.node_profile import NodeProfile
 
 RATE_HZ, SPARE_S = 400, 20.0
 # Threads that wait are many, and each sample reads all.
 WAITING_RATE_HZ = 50
 NODE, PYTHON, JAVA = "node", "python", "java"
-
-
-class Sampler(Protocol):
-    """A profiler that samples the processes of a service from ``begin`` on."""
-
-    def begin(self) -> None:
-        """Begin to sample; ProfilerFailed where that is not possible."""
-
-    def samples(self) -> tuple[Counter[Function], Counter[str]]:
-        """End, and return the samples by function of one's own code, and by call chain."""
 
 
 class _PythonProfile:
@@ -59,18 +53,18 @@ class _PythonProfile:
 
 def sampler_of(
     pid: int, members: Sequence[int], bound_s: float, labels: Mapping[str, str]
-) -> Sampler:
+) -> NodeProfile | PerfProfile | _PythonProfile:
     """Return what samples a service of these processes, whose first is ``pid``.
 
     ProfilerFailed where nothing does.
     """
-    if any(_program(member) == NODE for member in members):
+    if any(program_name(member) == NODE for member in members):
         # aiohttp, with which it speaks to Node, is slow to import.
         from perflab.instruments.node_profile import NodeProfile, node_process
 
         if node := node_process(members):
             return NodeProfile(node)
-    if any(_program(member) == JAVA for member in members):
+    if any(program_name(member) == JAVA for member in members):
         raise ProfilerFailed("nothing here reads the functions of a JVM")
     if is_python(members):
         return _PythonProfile([pid, *(other for other in members if other != pid)], bound_s, labels)
@@ -79,15 +73,7 @@ def sampler_of(
 
 def is_python(members: Iterable[int]) -> bool:
     """Return whether one of these processes is a Python."""
-    return any(_program(member).startswith(PYTHON) for member in members)
-
-
-def _program(pid: int) -> str:
-    """Return the name of a process's program; empty if it is gone."""
-    try:
-        return Path(f"/proc/{pid}/exe").readlink().name
-    except OSError:
-        return ""
+    return any(program_name(member).startswith(PYTHON) for member in members)
 
 
 class _Functions(Sensor["Functions"]):
@@ -118,7 +104,7 @@ class _Functions(Sensor["Functions"]):
         self._tables = {
             "functions": pd.DataFrame(
                 [(*name, samples) for name, samples in sorted(functions.items())],
-                columns=[*FUNCTIONS.names],
+                columns=[*FUNCTIONS],
             ),
             "calls": pd.DataFrame(sorted(chains.items()), columns=["chain", "samples"]),
         }
@@ -138,7 +124,7 @@ class Functions(OfNode):
     """
 
     at_work: ClassVar = _Functions
-    tables: ClassVar = {"functions": described_schema(FUNCTIONS), "calls": described_schema(CALLS)}
+    tables: ClassVar = {"functions": FUNCTIONS, "calls": CALLS}
 
 
 class _Times(Sensor["FunctionTimes"]):
@@ -185,4 +171,4 @@ class FunctionTimes(OfNode):
     """
 
     at_work: ClassVar = _Times
-    tables: ClassVar = {"times": described_schema(TIMES)}
+    tables: ClassVar = {"times": TIMES}

@@ -20,7 +20,7 @@ from perflab.host.thread_accounts import AccountSampler
 from perflab.instruments.instrument import Instrument, Load, Observation, OfNode, Sampled
 from perflab.load.workload import Workload
 from perflab.recordings import Remark
-from perflab.recordings.columns import WAITS, described_schema
+from perflab.recordings.columns import WAITS
 from perflab.stacks.plan import StackPlan
 
 NOTHING = float("nan")
@@ -161,7 +161,7 @@ class DatabaseWaits(OfNode):
     """Samples ``pg_stat_activity`` of a node into the table ``waits``."""
 
     at_work: ClassVar = _DatabaseWaits
-    tables: ClassVar = {"waits": described_schema(WAITS)}
+    tables: ClassVar = {"waits": WAITS}
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:
         """Return a problem where there is no such node, or it is not the stack's database."""

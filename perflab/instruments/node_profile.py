@@ -7,12 +7,12 @@ nodejs.org, Debugging; Chrome DevTools Protocol, Profiler.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,29 +20,30 @@ import aiohttp
 import psutil
 
 from perflab.errors import ProfilerFailed
+from perflab.host.processes import busiest, program_name
 from perflab.instruments.py_spy_profiles import Function
 from perflab.recordings.causes import MODULE
 from perflab.stacks.backend import HOST
 
 OPEN_WITHIN_S, ANSWER_WITHIN_S, POLL_EVERY_S = 5.0, 20.0, 0.05
+# The inspector tells its address from a thread of its own, however busy the service is.
+ADDRESS_WITHIN = aiohttp.ClientTimeout(total=1.0)
 INTERVAL_US = 1000
 MOST_BYTES = 1 << 28
 CLOSE = "(process.getBuiltinModule || process.mainModule.require)('inspector').close()"
 PACKAGES = "/node_modules/"
 # What V8 writes for samples without a function.
 NOTHING_RAN, GARBAGE, NATIVE = ("(idle)", "(root)"), "(garbage collector)", "(program)"
+# A process or a connection that ends, or an answer of another form.
+UNANSWERED = (psutil.Error, OSError, aiohttp.ClientError, ValueError, LookupError, TypeError)
 
 
 def node_process(pids: Iterable[int]) -> psutil.Process | None:
     """Return the Node process that has used most CPU; None where none of them is Node."""
-    found = []
-    for pid in pids:
-        try:
-            if Path(os.readlink(f"/proc/{pid}/exe")).name == "node":  # noqa: PTH115
-                found.append(psutil.Process(pid))
-        except (OSError, psutil.Error):
-            continue
-    return max(found, key=lambda each: sum(each.cpu_times()[:2]), default=None)
+    pid = busiest(pid for pid in pids if program_name(pid) == "node")
+    with suppress(psutil.Error):
+        return None if pid is None else psutil.Process(pid)
+    return None
 
 
 class NodeProfile:
@@ -55,22 +56,17 @@ class NodeProfile:
 
     def begin(self) -> None:
         """Open the inspector and start to sample; ProfilerFailed where it does not open."""
-        before = self._ports()
         try:
+            before = self._ports()
             self._process.send_signal(signal.SIGUSR1)
-            until = time.monotonic() + OPEN_WITHIN_S
-            while not (opened := self._ports() - before):
-                if time.monotonic() > until:
-                    raise ProfilerFailed("Node did not open its inspector on SIGUSR1")
-                time.sleep(POLL_EVERY_S)
-            self._loop.run_until_complete(self._connect(min(opened)))
+            self._loop.run_until_complete(self._connect(before))
             for method, words in (
                 ("Profiler.enable", {}),
                 ("Profiler.setSamplingInterval", {"interval": INTERVAL_US}),
                 ("Profiler.start", {}),
             ):
                 self._asked(method, words)
-        except (psutil.Error, OSError, aiohttp.ClientError, ValueError, LookupError) as error:
+        except UNANSWERED as error:
             self.end()
             raise ProfilerFailed(f"Node's inspector: {error}") from None
         except ProfilerFailed:
@@ -94,24 +90,26 @@ class NodeProfile:
         """Return the profile, and close the inspector."""
         try:
             profile: Mapping[str, Any] = self._asked("Profiler.stop", {})["profile"]
-            # The inspector ends this connection before it could answer.
-            self._loop.run_until_complete(
-                self._socket.send_json(
-                    {"id": 0, "method": "Runtime.evaluate", "params": {"expression": CLOSE}}
-                )
-            )
-        except (OSError, aiohttp.ClientError, ValueError, LookupError, TypeError) as error:
+        except UNANSWERED as error:
             raise ProfilerFailed(f"Node's inspector: {error}") from None
         finally:
             self.end()
         return profile
 
     def end(self) -> None:
-        """Close the connection, and the inspector with it where Node still answers."""
+        """Close the inspector where Node still answers, and the connection to it."""
         if not self._loop.is_closed():
-            if hasattr(self, "_session"):
-                self._loop.run_until_complete(self._session.close())
+            self._loop.run_until_complete(self._close())
             self._loop.close()
+
+    async def _close(self) -> None:
+        if hasattr(self, "_socket"):
+            # The inspector ends this connection before it could answer.
+            words = {"id": 0, "method": "Runtime.evaluate", "params": {"expression": CLOSE}}
+            with suppress(*UNANSWERED):
+                await self._socket.send_json(words)
+        if hasattr(self, "_session"):
+            await self._session.close()
 
     def _ports(self) -> set[int]:
         return {
@@ -120,11 +118,25 @@ class NodeProfile:
             if each.status == psutil.CONN_LISTEN
         }
 
-    async def _connect(self, port: int) -> None:
+    async def _connect(self, before: set[int]) -> None:
+        """Connect to the inspector, which listens at a port that is not one of ``before``."""
         self._session = aiohttp.ClientSession(trust_env=False)
-        async with self._session.get(f"http://{HOST}:{port}/json") as answer:
-            url = (await answer.json(content_type=None))[0]["webSocketDebuggerUrl"]
-        self._socket = await self._session.ws_connect(url, max_msg_size=MOST_BYTES)
+        until = time.monotonic() + OPEN_WITHIN_S
+        while not (address := await self._address(self._ports() - before)):
+            if time.monotonic() > until:
+                raise ProfilerFailed("Node did not open its inspector on SIGUSR1")
+            await asyncio.sleep(POLL_EVERY_S)
+        self._socket = await self._session.ws_connect(address, max_msg_size=MOST_BYTES)
+
+    async def _address(self, ports: Iterable[int]) -> str:
+        """Return the inspector's address; empty where none of the ports is its own."""
+        for port in sorted(ports):
+            # The service may have begun to listen, too.
+            with suppress(*UNANSWERED):
+                url = f"http://{HOST}:{port}/json"
+                async with self._session.get(url, timeout=ADDRESS_WITHIN) as answer:
+                    return str((await answer.json(content_type=None))[0]["webSocketDebuggerUrl"])
+        return ""
 
     def _asked(self, method: str, words: Mapping[str, Any]) -> Any:
         """Return the result of a method."""

@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import ProfilerFailed
+from perflab.host.processes import busiest
 from perflab.host.temporary_folders import temporary_folder
 from perflab.instruments.py_spy import kill_group
 from perflab.instruments.py_spy_profiles import Function
@@ -95,8 +96,10 @@ class PerfProfile:
         ProfilerFailed where it did not end in time, or the service is gone.
         """
         try:
-            busiest = max(map(psutil.Process, self._pids), key=lambda each: sum(each.cpu_times()))
-            program, is_of_go = busiest.exe(), GO_MARK in read_program(busiest.pid)
+            pid = busiest(self._pids)
+            if pid is None:
+                raise ProcessLookupError("all of its processes have ended")
+            program, is_of_go = psutil.Process(pid).exe(), GO_MARK in read_program(pid)
         except (psutil.Error, OSError) as error:
             self.end()
             raise ProfilerFailed(f"the program is gone: {error}") from None

@@ -14,7 +14,7 @@ from perflab.host.meters import Meter, ProcessTreeMeter
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.py_spy import PySpy, check_usable
 from perflab.recordings import Remark
-from perflab.recordings.columns import CALLS, described_schema
+from perflab.recordings.columns import CALLS
 from perflab.stacks.plan import StackPlan
 
 PROFILER = "profiler"
@@ -63,7 +63,7 @@ class Profiler(OfNode):
     """
 
     at_work: ClassVar = _Profile
-    tables: ClassVar = {"calls": described_schema(CALLS)}
+    tables: ClassVar = {"calls": CALLS}
 
     rate_hz: int = Field(ge=1, le=1000)
     watch: Mapping[str, str] = Field(default_factory=dict)

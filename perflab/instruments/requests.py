@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from perflab.instruments.instrument import Instrument, Load, Observation, Sensor
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
@@ -239,24 +240,34 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
 
 class _ServerCount(Sensor["ServerCount"]):
     def after(self) -> None:
-        self._counted = self.scene.residents.count(self.scene.treatment)
+        node, item = self.settings.node, self.settings.item
+        self._counted = (
+            int(self.scene.counts(node)[item])
+            if node
+            else self.scene.residents.count(self.scene.treatment)
+        )
 
     def observe(self, load: Load) -> Observation:
-        """Return ``server_count``, if the stack has a count, and a reason where it disagrees."""
+        """Return ``server_count``, if there is one, and a reason where it disagrees."""
         if self._counted is None:
             return Observation()
-        reasons = miscounted(load.result.requests, self._counted)
+        reasons = miscounted(load.result.requests, self._counted, self.settings.of_each)
         return Observation({"server_count": self._counted}, reasons=reasons)
 
 
 class ServerCount(Instrument):
-    """Asks the stack for its count, if it has one, and refuses a trial that does not agree.
+    """Asks a server for its count, and refuses a trial that does not agree (:func:`miscounted`).
 
-    Every successful request, of the warm-up too, must have left one counted item, and there may be
-    no more items than requests that were sent.
+    The count is ``item`` of what the service of ``node`` tells; without a node it is that of the
+    stack's database, if the plan has one. Every successful request, of the warm-up too, must have
+    left ``of_each`` counted items, and there may be no more than for every request that was sent.
     """
 
     at_work: ClassVar = _ServerCount
+
+    node: str = ""
+    item: str = ""
+    of_each: int = Field(default=1, ge=1)
 
 
 def miscounted(requests: pd.DataFrame, counted: int, of_each: int = 1) -> list[Reason]:

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from perflab.credentials import masked
-from perflab.errors import StackError
-from perflab.stacks.backend import HOST, Instance
+from perflab.stacks.backend import Instance
 
 # A statement to its number of calls and its time in ms.
 Statements = Mapping[str, tuple[float, float]]
 LONGEST_TEXT = 200
-ANSWER_WITHIN_S = 5.0
-
-
-class StatementCounter(Protocol):
-    """Counts the statements of a store between ``begin`` and ``end``."""
-
-    def prepare(self) -> None:
-        """Let the store count; before the load."""
-
-    def begin(self) -> None:
-        """Begin to count."""
-
-    def end(self) -> Statements:
-        """Return what was counted."""
-
-    def leave(self) -> None:
-        """Let the store count no more."""
 
 
 class PostgresStatements:
@@ -88,7 +68,7 @@ class RedisCommands:
     """The commands of a Redis or Valkey, by its commandstats, which it always keeps."""
 
     def __init__(self, store: Instance) -> None:
-        self._launch = store.launch
+        self._store = store
 
     def prepare(self) -> None:
         """Do nothing: the server counts anyway."""
@@ -116,7 +96,8 @@ class RedisCommands:
     def _read(self) -> dict[str, tuple[float, float]]:
         """Return calls and time since the server's start. Source: redis.io, INFO."""
         counted = {}
-        for line in asked(self._launch.port, self._launch.secret, "INFO commandstats"):
+        answer = self._store.run(self._store.launch.spec.probes["commands"])
+        for line in answer.splitlines():
             name, _, values = line.partition(":")
             if name.startswith("cmdstat_"):
                 numbers = dict(part.split("=") for part in values.split(","))
@@ -125,24 +106,7 @@ class RedisCommands:
         return counted
 
 
-def asked(port: int, password: str, command: str) -> list[str]:
-    """Return the lines that a Redis answers to a command; StackError where it does not."""
-    try:
-        with (
-            socket.create_connection((HOST, port), ANSWER_WITHIN_S) as connection,
-            connection.makefile("rwb") as stream,
-        ):
-            stream.write(f"AUTH {password}\r\n{command}\r\n".encode())
-            stream.flush()
-            stream.readline()
-            length = stream.readline().decode().strip()
-            if not length.startswith("$"):
-                raise StackError(f"the store answers {command} with: {masked(length)}")
-            return stream.read(int(length[1:])).decode().splitlines()
-    except OSError as error:
-        raise StackError(f"the store does not answer {command}: {error}") from None
-
-
+StatementCounter = PostgresStatements | RedisCommands
 COUNTERS: Mapping[str, Callable[[Instance], StatementCounter]] = {
     "postgres": PostgresStatements,
     "store_postgres": PostgresStatements,

@@ -87,7 +87,7 @@ class UsersHeld(Instrument):
             yield f"users held: start = {self.start} users is above most = {self.most}"
         for objective in self.objectives:
             if objective.of != "response" and workload.request.stream is None:
-                yield f"users held: {objective.text}: no answer is streamed"
+                yield f"users held: {objective}: no answer is streamed"
             yield from self._too_few(objective, workload.arrivals)
 
     def _too_few(self, objective: Objective, arrivals: ClosedLoop) -> Iterable[str]:
@@ -98,7 +98,7 @@ class UsersHeld(Instrument):
         answers = math.floor(self.start * longest_s / arrivals.pacing_s)
         if answers < (needed := needed_n(objective.percentile)):
             yield (
-                f"users held: {objective.text} needs {needed} answers, and {self.start} users give "
+                f"users held: {objective} needs {needed} answers, and {self.start} users give "
                 f"{answers} in {longest_s:g} s: begin with more users, or make probes longer"
             )
 

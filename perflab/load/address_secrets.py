@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from perflab.credentials import REFERENCE, USER_AND_PASSWORD, keep
-from perflab.load.secret_names import Hidden, Names, named
+from perflab.load.secret_names import PLACEHOLDER, Hidden, Names, named
 
-PLACEHOLDER = re.compile(r"(\{[a-z][a-z0-9_.]*\})")
 QUERY = re.compile(r"(?P<head>[?&;#](?P<name>[^=?&;#\s]+)=)(?P<value>[^&;#\s]+)")
 # Nobody is called so: a token that stands for user and password.
 LONG_USER = re.compile(r"(?<=://)[^\s/?#@:'\"{}]{16,}(?=(?::[^\s/?#'\"]*)?@)")

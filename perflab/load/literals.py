@@ -22,15 +22,17 @@ from perflab.credentials import (
     names_in,
     value_of,
 )
-from perflab.load.address_secrets import PLACEHOLDER, target, without_passwords
+from perflab.load.address_secrets import target, without_passwords
 from perflab.load.body_files import with_text
 from perflab.load.body_secrets import body
 from perflab.load.secret_names import (
     NAMES,
     NARROW_NAMES,
+    PLACEHOLDER,
     WHOLE_REFERENCE,
     Names,
     kept,
+    kept_in_command,
     named,
     plain,
 )
@@ -95,20 +97,20 @@ def command(text: str, names: Names) -> str:
 def _word(word: str, before: str, names: Names) -> str:
     option = OPTION.fullmatch(before)
     if option and not word.startswith("-") and names.has(option[1], NARROW_NAMES):
-        return _kept_around_placeholders(word, option[1])
+        return kept_in_command(word, option[1])
     name, equals, value = word.partition("=")
     stem = name.lstrip("-")
     if equals and SECRET_NAME.fullmatch(stem):
         pattern = NARROW_NAMES if name.startswith("-") else NAMES
         has_password = USER_AND_PASSWORD.search(value) and not PLACEHOLDER.search(value)
         if value and (names.has(stem, pattern) or has_password):
-            return f"{name}={_kept_around_placeholders(value, stem)}"
+            return f"{name}={kept_in_command(value, stem)}"
         if (shown := variable_value(value, names)) != value:
             return f"{name}={shown}"
     if word.lstrip().startswith(("{", "[")):
-        return _document(word, names)
+        return body(word, names, kept_in_command)
     if before in ("-H", "--header") and (close := CLOSE.fullmatch(word)) and names.has(close[1]):
-        return f"{close[1]}:{_kept_around_placeholders(close[2], close[1])}"
+        return f"{close[1]}:{kept_in_command(close[2], close[1])}"
     if HEADER.fullmatch(word):
         return header(word, names)
     # A script for a shell, or words such as those that name a database to libpq.
@@ -120,20 +122,20 @@ def shell(text: str, names: Names) -> str:
 
     def given(match: re.Match[str]) -> str:
         is_one = names.has(match[2], NARROW_NAMES) and not match[3].strip("\"'").startswith("$")
-        return match[1] + _kept_around_placeholders(match[3], match[2]) if is_one else match[0]
+        return match[1] + kept_in_command(match[3], match[2]) if is_one else match[0]
 
     def assigned(match: re.Match[str]) -> str:
         pattern = NARROW_NAMES if match[1].startswith("-") else NAMES
         is_one = names.has(match[2], pattern) and not match[3].strip("\"'").startswith("$")
-        return match[1] + _kept_around_placeholders(match[3], match[2]) if is_one else match[0]
+        return match[1] + kept_in_command(match[3], match[2]) if is_one else match[0]
 
     def quoted(match: re.Match[str]) -> str:
         return match[1] + header(match[2], names) + match[1]
 
     def of_user(match: re.Match[str]) -> str:
-        return f"{match[1]}{match[2]}{_kept_around_placeholders(match[3], 'USER_PASSWORD')}"
+        return f"{match[1]}{match[2]}{kept_in_command(match[3], 'USER_PASSWORD')}"
 
-    text = QUOTED_DOCUMENT.sub(lambda match: _document(match[0], names), text)
+    text = QUOTED_DOCUMENT.sub(lambda match: body(match[0], names, kept_in_command), text)
     text = USER_OPTION.sub(of_user, QUOTED_HEADER.sub(quoted, text))
     text = SHELL_OPTION.sub(given, ASSIGNMENT.sub(assigned, text))
     return named(target(text, names), names, CLOSE_HEADER)
@@ -145,18 +147,14 @@ def variable(text: str, names: Names) -> str:
     if not value:
         return text
     is_one = names.has(name)
-    shown = _kept_around_placeholders(value, name) if is_one else variable_value(value, names)
+    shown = kept_in_command(value, name) if is_one else variable_value(value, names)
     return f"{name}{equals}{shown}"
 
 
 def variable_value(text: str, names: Names) -> str:
     """Return a value that is a document, such as JSON, or words as for a shell."""
     is_document = text.lstrip().startswith(DOCUMENT) and not PLACEHOLDER.match(text.lstrip())
-    return _document(text, names) if is_document else shell(text, names)
-
-
-def _document(text: str, names: Names) -> str:
-    return body(text, names, _kept_around_placeholders)
+    return body(text, names, kept_in_command) if is_document else shell(text, names)
 
 
 def need(text: str, names: Names) -> str:
@@ -182,14 +180,6 @@ def variant(text: str, names: Names) -> str:
     forms = {"command": command, "url": target}
     form = forms.get(kind, lambda text, _: without_passwords(text))
     return f"{name}{equals}{kind}{colon}{form(place, names)}"
-
-
-def _kept_around_placeholders(value: str, name: str) -> str:
-    """Return a value by reference, but for its placeholders, which are filled later."""
-    parts = PLACEHOLDER.split(value)
-    return "".join(
-        part if number % 2 or not part else kept(part, name) for number, part in enumerate(parts)
-    )
 
 
 Form = Callable[[str, Names], str]
@@ -220,19 +210,12 @@ def by_reference(values: Mapping[str, Any]) -> dict[str, Any]:
             text for text in _variables(Path(str(file)), names) if text.partition("=")[0] not in own
         ]
         changed |= {"env_file": "", "env": [*given, *of_file]}
-    if isinstance(text := changed.get("body"), str):
-        changed["body"] = with_text(text)
-    for parameter, form in FORMS.items():
-        value = changed.get(parameter)
-        if isinstance(value, str) and parameter not in LISTS:
-            changed[parameter] = form(value, names)
-        elif isinstance(value, list | tuple):
-            changed[parameter] = [
-                form(item, names) if isinstance(item, str) else item for item in value
-            ]
-    changed = _expecting(changed)
+    changed = _with_references(changed, names)
     if isinstance(requests := changed.get("requests"), list | tuple):
-        changed["requests"] = [_of_request(item, names) for item in requests]
+        changed["requests"] = [
+            _with_references(item, names) if isinstance(item, Mapping) else item
+            for item in requests
+        ]
     _call_plain(changed, names)
     names.met |= {plain(text.partition("=")[0]) for text in _texts_of(changed.get("env"))}
     for number, name in enumerate(more, start=1):
@@ -266,22 +249,24 @@ def _is_plain(name: str, value: str, names: Names) -> bool:
     return bool(ORDINARY.fullmatch(value)) and not is_secret
 
 
-def _of_request(request: Any, names: Names) -> Any:
-    """Return one of several requests, whose credentials are references."""
-    if not isinstance(request, Mapping):
-        return request
-    changed = dict(request)
+def _with_references(values: Mapping[str, Any], names: Names) -> dict[str, Any]:
+    """Return parameters, or one of several requests, whose credentials are references."""
+    changed = dict(values)
     if isinstance(text := changed.get("body"), str):
         changed["body"] = with_text(text)
-    for field, form in {"path": target, "body": body}.items():
-        if isinstance(changed.get(field), str):
-            changed[field] = form(changed[field], names)
-    changed = _expecting(changed)
-    if isinstance(headers := changed.get("headers"), Mapping):
-        texts = [header(f"{name}: {value}", names) for name, value in headers.items()]
-        pairs = (text.partition(":") for text in texts)
-        changed["headers"] = {name: value.strip() for name, _, value in pairs}
-    return changed
+    for parameter, form in FORMS.items():
+        value = changed.get(parameter)
+        if isinstance(value, str) and parameter not in LISTS:
+            changed[parameter] = form(value, names)
+        elif isinstance(value, list | tuple):
+            changed[parameter] = [
+                form(item, names) if isinstance(item, str) else item for item in value
+            ]
+        elif isinstance(value, Mapping) and parameter == "headers":
+            texts = [form(f"{name}: {text}", names) for name, text in value.items()]
+            pairs = (text.partition(":") for text in texts)
+            changed[parameter] = {name: text.strip() for name, _, text in pairs}
+    return _expecting(changed)
 
 
 def _expecting(values: dict[str, Any]) -> dict[str, Any]:

@@ -201,7 +201,7 @@ def send(
     with interruptible() as check_stop:
         return carry_out(
             workload,
-            url,
+            load_options.url,
             allowed=load_options.allow_targets,
             workers=workers,
             wait_s=wait_s,

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from perflab import credentials
 from perflab.errors import ParameterError, TargetRefused
@@ -17,7 +24,7 @@ from perflab.load.flags import FLAGS, flag_of
 from perflab.load.literals import SECRET_NAME, by_reference
 from perflab.load.workload.request import Statuses
 from perflab.load.workload.workload import Objective
-from perflab.parameters import Parameters, Whole, did_you_mean, message_of
+from perflab.parameters import Parameters, Whole, did_you_mean, entry_of, message_of
 
 if TYPE_CHECKING:
     from perflab.load.workload.workload import Workload
@@ -34,7 +41,7 @@ _UNUSED = {
 # What a script says of each request, with the values that are not given.
 _OF_A_REQUEST: dict[str, Any] = {
     "method": "", "body": "", "expect_status": 200, "expect_body": "", "expect_bytes": -1,
-    "redirects": 0,
+    "redirects": 0, "stream": "",
 }  # fmt: skip
 _NEEDED = {
     "script": ("users",),
@@ -60,10 +67,14 @@ def _all(statuses: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _header(text: str) -> str:
-    """Return the text of a header; the error shows no value, which may be a secret."""
+    """Return the text of a header; the error does not repeat it: it may be a secret."""
     if ":" not in text:
-        raise ValueError(f"'{re.split('[ =]', text)[0]}' is not like 'Name: value'")
+        raise ValueError("must be like 'Name: value'")
     return text
+
+
+def _objective(given: Any) -> Objective:
+    return Objective.of_text(str(given))
 
 
 class LoadParameters(Parameters):
@@ -187,7 +198,7 @@ class LoadOptions(LoadParameters):
     ca_file: str = option("ca_file", "")
     requests: int = option("requests", 0)
     stop_after_failures: int = option("stop_after_failures", 0)
-    objectives: tuple[Annotated[str, AfterValidator(Objective.checked)], ...] = option(
+    objectives: tuple[Annotated[Objective, BeforeValidator(_objective)], ...] = option(
         "objectives", ()
     )
 
@@ -263,8 +274,8 @@ class LoadOptions(LoadParameters):
             if self.script and getattr(self, name) != default
         ]
         return problems + [
-            f"--objective {bound.text}: only streams have that time; give --stream sse or ndjson"
-            for bound in map(Objective.of_text, self.objectives)
+            f"--objective {bound}: only streams have that time; give --stream sse or ndjson"
+            for bound in self.objectives
             if bound.of != "response" and not (self.stream or self.script)
         ]
 
@@ -283,7 +294,7 @@ class LoadOptions(LoadParameters):
             "verify_tls": not self.insecure,
             "ca_file": self._bundle(),
             "stop": {"failures": self.stop_after_failures},
-            "objectives": [*map(Objective.of_text, self.objectives)],
+            "objectives": self.objectives,
         }
 
     def loop(self) -> Mapping[str, Any]:
@@ -345,6 +356,8 @@ def _sentences(error: ValidationError) -> list[str]:
         # The messages of our own checks name the value already, or keep it back.
         is_own = item["type"] == "value_error" or not isinstance(value, (str, int, float))
         shown = "" if is_own else f" {value!r}"
+        if options[-1:] == ["headers"] and isinstance(item["loc"][-1], int):
+            shown = f" {entry_of(item)}"
         prefix = f"{flag_of(options[-1])}{shown}: " if options else ""
         sentences.append(prefix + message_of(item))
     return list(dict.fromkeys(sentences))

@@ -72,7 +72,6 @@ def summary(
         offered_rps=_offered(total, result, workload),
         bytes_received=received,
         bytes_per_s=received / seconds if seconds else None,
-        **({"packed": result.packed} if result.packed else {}),
         response_time=TimesMs.of(result.response_times.numbers()),
         service_time=TimesMs.of(result.service_times.numbers()),
         **_streams(streamed),
@@ -85,14 +84,11 @@ def summary(
         ),
         connection_wait=TimesMs.of(waits, with_client=False),
         connections_opened=result.connections_opened,
-        client_cpu_us_per_request=judgement.cpu_us_per_request,
-        client_cpu_share=judgement.cpu_share,
+        client_cpu_us_per_request=judgement.client_cpu_us_per_request,
+        client_cpu_share=judgement.client_cpu_share,
         client_real_time=result.real_time,
         client_run_delay_share=judgement.run_delay_share,
         loop_delay_p99_ms=known(judgement.loop_delay_p99_ms),
-        client_mean_late_ms=judgement.mean_late_ms,
-        client_stalled_share=judgement.stalled_share,
-        client_steal_share=judgement.steal_share,
         censored=judgement.censored,
         kernel=result.kernel,
         littles_law_ratio=known(judgement.littles_law_ratio),
@@ -109,7 +105,7 @@ def summary(
             *_risen(answers, checked or {}),
             *_warnings(total, succeeded, objectives),
             *_late(result),
-            *of_streams(streamed, result.packed),
+            *of_streams(streamed),
         ),
         failures=tuple(result.failures),
     )
@@ -248,7 +244,7 @@ def judged(
         held = _held(number, objective.below_ms)
         why = _why_unknown(objective, number, times) if held is None else ""
     return JudgedObjective(
-        objective=objective.text,
+        objective=str(objective),
         percentile=objective.percentile,
         below_ms=objective.below_ms,
         found_ms=known(number.value),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
-from perflab.credentials import REFERENCE, keep, reference
+from perflab.credentials import REFERENCE, SCHEMES, keep, reference
 
 # Of headers and variables of the environment, without regard to case and with "_" for "-".
 NAMES = re.compile(
@@ -22,6 +22,11 @@ NARROW_NAMES = re.compile(
     r"|(?:^|_)(?:auth|pass|pwd|sig|signature|credentials?|session_id)$"
 )
 WHOLE_REFERENCE = re.compile(r"(\S+ )?env:([A-Za-z_]\w*)")
+# What is filled in later: in commands and variables, and in each of several requests.
+PLACEHOLDER = re.compile(r"\{[a-z][a-z0-9_.]*\}")
+OF_REQUESTS = re.compile(r"\{(?:uuid|user|(?:line|random):[^{}]+)\}")
+# The scheme, or the name of a cookie, before a value that is filled in is no secret.
+BEFORE, BEFORE_COOKIE = rf"(?:^{SCHEMES})?", r"(?:(?:^|;\s*)[\w.-]+=)?"
 
 
 class Names:
@@ -44,7 +49,28 @@ def plain(name: str) -> str:
 
 
 def kept(value: str, name: str) -> str:
-    """Return a reference to a value; one that has a reference already stays."""
+    """Return a part of a request by reference, but for its placeholders.
+
+    A reference in it stays.
+    """
+    before = BEFORE_COOKIE if plain(name) == "cookie" else BEFORE
+    return _kept_around(rf"({before}{OF_REQUESTS.pattern})", value, name)
+
+
+def kept_in_command(value: str, name: str) -> str:
+    """Return a part of a command or a variable by reference, but for its placeholders."""
+    return _kept_around(rf"({PLACEHOLDER.pattern})", value, name)
+
+
+def _kept_around(later: str, value: str, name: str) -> str:
+    parts = re.split(later, value)
+    return "".join(
+        part if number % 2 or not part else _by_reference(part, name)
+        for number, part in enumerate(parts)
+    )
+
+
+def _by_reference(value: str, name: str) -> str:
     if whole := WHOLE_REFERENCE.fullmatch(value):
         return f"{whole[1] or ''}{reference(whole[2])}"
     return value if REFERENCE.search(value) else keep(value, name)

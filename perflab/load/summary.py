@@ -92,12 +92,10 @@ class LoadSummary(_WithTimes):
 
     Times are those of successes: ``response_time`` from the planned instant, ``service_time`` from
     sending. For throughput see :attr:`LoadResult.throughput_rps`; ``duration_s`` is from the first
-    planned instant to the last end. ``bytes_received`` are those on the wire; ``packed`` says by
-    Content-Encoding, where there was one, how many answers came under it, and their bytes unpacked,
-    if something looked into them. The ``warnings`` include the ``reasons``. ``failures`` are
-    tracebacks of scripts, and ``unwritten`` says why the record is not whole, and where the written
-    part lies; neither is written. Loads without streams, messages or a stop by failures lack what
-    is of these.
+    planned instant to the last end. ``bytes_received`` are those on the wire. The ``warnings``
+    include the ``reasons``. ``failures`` are tracebacks of scripts, and ``unwritten`` says why the
+    record is not whole, and where the written part lies; neither is written. Loads without streams,
+    messages or a stop by failures lack what is of these.
     """
 
     requests: int
@@ -109,7 +107,6 @@ class LoadSummary(_WithTimes):
     offered_rps: float | None
     bytes_received: int
     bytes_per_s: float | None
-    packed: Mapping[str, Mapping[str, int]] = {}
     response_time: TimesMs
     service_time: TimesMs
     first_chunk: TimesMs | None = None
@@ -131,9 +128,6 @@ class LoadSummary(_WithTimes):
     client_real_time: bool
     client_run_delay_share: float
     loop_delay_p99_ms: float | None
-    client_mean_late_ms: float
-    client_stalled_share: float
-    client_steal_share: float
     censored: int
     kernel: Mapping[str, int]
     littles_law_ratio: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perflab.load.checks.failures import AroundStop, Part, in_words
@@ -37,9 +37,6 @@ def _counts(summary: LoadSummary) -> Iterator[str]:
         f"{summary.throughput_rps or 0:.1f} successes/s{offered}, "
         f"{_bytes(summary.bytes_per_s or 0)}/s received"
     )
-    faults = {"decoding", "encoding"} & {cause.error for cause in summary.errors_by_cause}
-    for encoding, counts in summary.packed.items():
-        yield from _wrapped(_packed(encoding, counts, bool(faults)))
     if summary.chunks is not None:
         yield from _wrapped(
             f"{summary.chunks} chunks of streams, {summary.chunks_per_s or 0:.1f} chunks/s"
@@ -54,18 +51,6 @@ def _counts(summary: LoadSummary) -> Iterator[str]:
         return
     causes = in_words(summary.errors_by_cause, MOST_CAUSES)
     yield from _wrapped(f"{summary.errors} errors" + (f": {causes}" if causes else ""))
-
-
-def _packed(encoding: str, counts: Mapping[str, int], has_failed: bool) -> str:
-    text = f"{counts['answers']} answers under {encoding}: {_bytes(counts['bytes'])} on the wire, "
-    if not (unpacked := counts.get("unpacked", 0)):
-        return text + ("not unpacked" if has_failed else "not unpacked, as nothing looks into them")
-    each_us = counts["unpacking_ns"] / unpacked / 1e3
-    which = "" if unpacked == counts["answers"] else f" from {unpacked} of them"
-    return text + (
-        f"{_bytes(counts['unpacked_bytes'])} unpacked{which}; unpacking took the client "
-        f"{each_us:.1f} us each"
-    )
 
 
 def _stop(stop: AroundStop) -> Iterator[str]:

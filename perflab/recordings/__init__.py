@@ -10,13 +10,7 @@ from perflab.recordings.published_results import (
     studies,
     targets,
 )
-from perflab.recordings.reference import (
-    is_reference,
-    pack,
-    reference_run,
-    reference_runs,
-    without_rows,
-)
+from perflab.recordings.reference import is_reference, reference_run, reference_runs
 from perflab.recordings.responses import named, response_of, typical
 from perflab.recordings.run import Run
 from perflab.recordings.runs import (
@@ -48,8 +42,8 @@ __all__ = [
     "FREE_PARAMETERS", "REFERENCE", "Contrast", "ContrastPair", "Reason", "Remark", "Response",
     "Run", "RunRecord", "RunWriter", "Side", "Steady", "TreatmentRecord", "UntilDecided",
     "check_same", "check_services", "claims", "complete_blocks", "fault", "is_reference",
-    "is_whole", "list_runs", "named", "new_run_id", "newest_runs", "open_run", "pack",
+    "is_whole", "list_runs", "named", "new_run_id", "newest_runs", "open_run",
     "published", "published_value", "reference_run", "reference_runs", "remaining_blocks",
     "response_of", "select", "stated", "studies", "targets", "trial_id", "trials_of_runs",
-    "typical", "without_rows",
+    "typical",
 ]  # fmt: skip

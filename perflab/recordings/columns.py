@@ -26,113 +26,100 @@ TCP_COUNTERS = {
     "tcp_failed_connects": "failed connects",
 }
 
-REQUESTS = pa.schema(
-    [
-        ("stage", pa.string()),
-        ("worker", pa.int16()),
-        ("user", pa.int32()),
-        ("planned_ns", pa.int64()),
-        ("started_ns", pa.int64()),
-        ("sent_ns", pa.int64()),
-        ("first_byte_ns", pa.int64()),
-        ("done_ns", pa.int64()),
-        ("connect_ns", pa.int64()),
-        ("status", pa.int16()),
-        ("bytes", pa.int64()),
-        ("error", pa.string()),
-    ]
-)
-SAMPLES = pa.schema(
-    [
-        ("t_ns", pa.int64()),
-        ("service", pa.string()),
-        ("cpu_ns", pa.int64()),
-        ("memory_bytes", pa.int64()),
-    ]
-)
-WAITS = pa.schema(
-    [
-        ("t_ns", pa.int64()),
-        ("state", pa.string()),
-        ("wait_event_type", pa.string()),
-        ("wait_event", pa.string()),
-        ("count", pa.int32()),
-    ]
-)
+# The columns of a table with their types, as pyarrow names them.
+Columns = Mapping[str, str]
+REQUESTS: Columns = {
+    "stage": "string",
+    "worker": "int16",
+    "user": "int32",
+    "planned_ns": "int64",
+    "started_ns": "int64",
+    "sent_ns": "int64",
+    "first_byte_ns": "int64",
+    "done_ns": "int64",
+    "connect_ns": "int64",
+    "status": "int16",
+    "bytes": "int64",
+    "error": "string",
+}
+SAMPLES: Columns = {
+    "t_ns": "int64",
+    "service": "string",
+    "cpu_ns": "int64",
+    "memory_bytes": "int64",
+}
+WAITS: Columns = {
+    "t_ns": "int64",
+    "state": "string",
+    "wait_event_type": "string",
+    "wait_event": "string",
+    "count": "int32",
+}
 # One row per sampled call chain: its functions, the outermost first, joined by ``;``.
-CALLS = pa.schema([("chain", pa.string()), ("samples", pa.int64())])
+CALLS: Columns = {"chain": "string", "samples": "int64"}
 # The samples in which a function was the innermost of a service's own code.
-FUNCTIONS = pa.schema(
-    [("function", pa.string()), ("library", pa.string()), ("samples", pa.int64())]
-)
+FUNCTIONS: Columns = {"function": "string", "library": "string", "samples": "int64"}
 # How long a request was in a function of a service's own code.
-TIMES = pa.schema([("function", pa.string()), ("time_ms", pa.float64())])
+TIMES: Columns = {"function": "string", "time_ms": "double"}
 # Where the time of a request goes, and what is counted of it, per request: a row for each entry.
-ACCOUNTS = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("entry", pa.string()),
-        ("count", pa.float64()),
-        ("time_ms", pa.float64()),
-    ]
-)
+ACCOUNTS: Columns = {"kind": "string", "entry": "string", "count": "double", "time_ms": "double"}
 # Every message of a stream. ``planned_ns`` is when the sending was due; the deliveries and answers
 # of a message have the same. ``at_ns`` of a row ``sent`` is when the generator began to send,
 # before encoding, like *started* of a request. ``at_ns`` of a row ``received`` is when the event
 # loop handed over the read that completed the message. ``connected``, ``left`` and ``cut`` are no
 # messages but events, and ``at_ns`` is when they happened.
-MESSAGES = pa.schema(
-    [
-        ("worker", pa.int16()),
-        ("user", pa.int32()),
-        ("direction", pa.string()),
-        ("kind", pa.string()),
-        ("planned_ns", pa.int64()),
-        ("at_ns", pa.int64()),
-        ("bytes", pa.int32()),
-    ]
-)
+MESSAGES: Columns = {
+    "worker": "int16",
+    "user": "int32",
+    "direction": "string",
+    "kind": "string",
+    "planned_ns": "int64",
+    "at_ns": "int64",
+    "bytes": "int32",
+}
 # The bytes of a response's body that had arrived at several instants, first and last read included.
 # ``request`` numbers the requests of a worker in the order of their ends; in the requests table the
 # request is found by worker, user and planned instant.
-PROGRESS = pa.schema(
-    [
-        ("worker", pa.int16()),
-        ("user", pa.int32()),
-        ("request", pa.int64()),
-        ("planned_ns", pa.int64()),
-        ("at_ns", pa.int64()),
-        ("bytes", pa.int64()),
-    ]
-)
+PROGRESS: Columns = {
+    "worker": "int16",
+    "user": "int32",
+    "request": "int64",
+    "planned_ns": "int64",
+    "at_ns": "int64",
+    "bytes": "int64",
+}
 # The chunks of streamed answers, each an event of its stream. ``at_ns`` is the instant of the read
 # that completed the chunk; chunks of one read have the same instant. ``bytes`` is its length, and
 # ``number`` counts the chunks of a request from 0. ``is_end`` marks the requested end marker, which
 # is no chunk. ``request`` is as in PROGRESS.
-CHUNKS = pa.schema(
-    [
-        ("worker", pa.int16()),
-        ("user", pa.int32()),
-        ("request", pa.int64()),
-        ("planned_ns", pa.int64()),
-        ("number", pa.int32()),
-        ("at_ns", pa.int64()),
-        ("bytes", pa.int32()),
-        ("is_end", pa.bool_()),
-    ]
-)
+CHUNKS: Columns = {
+    "worker": "int16",
+    "user": "int32",
+    "request": "int64",
+    "planned_ns": "int64",
+    "number": "int32",
+    "at_ns": "int64",
+    "bytes": "int32",
+    "is_end": "bool",
+}
+
+
+def _schema(columns: Columns) -> pa.Schema:
+    return pa.schema({name: pa.type_for_alias(kind) for name, kind in columns.items()})
+
+
 TABLES = {
-    "requests": REQUESTS,
-    "samples": SAMPLES,
-    "waits": WAITS,
-    "messages": MESSAGES,
-    "calls": CALLS,
-    "progress": PROGRESS,
-    "chunks": CHUNKS,
+    "requests": _schema(REQUESTS),
+    "samples": _schema(SAMPLES),
+    "waits": _schema(WAITS),
+    "messages": _schema(MESSAGES),
+    "calls": _schema(CALLS),
+    "progress": _schema(PROGRESS),
+    "chunks": _schema(CHUNKS),
 }
 # A run whose trials share their time declares this table: a row for every counted turn of a trial.
 TURNS = "turns"
-TURN_COLUMNS: Mapping[str, str] = {
+TURN_COLUMNS: Columns = {
     "round": "int32",
     "begin_ns": "int64",
     "counted_ns": "int64",
@@ -148,7 +135,7 @@ TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 OWN_FILES = ("trial", "manifest", *ALWAYS)
 
 
-def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
+def schemas(declared: Mapping[str, Columns]) -> dict[str, pa.Schema]:
     """Return the schemas of all tables of trials, by name: the declared ones and the lab's own.
 
     RecordingError where a declared table is not allowed.
@@ -157,7 +144,7 @@ def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
     return {**added, **TABLES}
 
 
-def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
+def declared_schema(name: str, columns: Columns) -> pa.Schema:
     """Return the schema of a table that an instrument adds.
 
     RecordingError where its name or its columns are not allowed.
@@ -168,20 +155,14 @@ def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
             f"letter first, and none of {', '.join(OWN_FILES)}"
         )
     try:
-        types = {column: pa.type_for_alias(kind) for column, kind in columns.items()}
+        schema = _schema(columns)
     except ValueError as error:
         raise RecordingError(f"table {name}: {error}; string or int64 are such types") from None
-    schema = pa.schema(types)
     if not len(schema):
         raise RecordingError(f"table {name}: it has no column")
     if name in TABLES and schema != TABLES[name]:
         raise RecordingError(f"table {name}: the lab has a table of that name with other columns")
     return schema
-
-
-def described_schema(schema: pa.Schema) -> dict[str, str]:
-    """Return the types of a table's columns in the form of a record."""
-    return {field.name: str(field.type) for field in schema}
 
 
 def check_columns(schema: pa.Schema, kind: str, names: Iterable[str], where: str) -> None:

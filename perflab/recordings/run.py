@@ -121,7 +121,7 @@ class Run:
             fewer = [f"{n} for {having[n]}" for n in sorted(having, reverse=True) if n != usual]
             most = counted(having[usual], "treatment")
             return ", ".join([f"n = {usual} valid trials for {most}", *fewer])
-        labels = {item.name: item.label or item.name for item in self.record.treatments}
+        labels = self.record.labels
         others = [f"{count} of {labels[name]}" for name, count in counts.items() if count != usual]
         exceptions = f" (except {'; '.join(others)})" if others else ""
         return f"n = {usual} valid trials per treatment{exceptions}"

@@ -48,7 +48,7 @@ def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
 
 
 def newest_runs(experiment: str, root: Path) -> Iterator[Run]:
-    """Yield the readable runs of an experiment under ``root``, the newest first.
+    """Yield the readable runs of an experiment ("*": of any) under ``root``, the newest first.
 
     Ids begin with the time and name the experiment, so that no record of another one is opened. A
     run in a folder of another name is left out.

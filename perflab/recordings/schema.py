@@ -181,6 +181,11 @@ class RunRecord(_Record):
     notes: dict[str, Any] = Field(default_factory=dict)
 
     @property
+    def labels(self) -> dict[str, str]:
+        """The label of each treatment by its name; the name itself where it has none."""
+        return {item.name: item.label or item.name for item in self.treatments}
+
+    @property
     def shares_time(self) -> bool:
         """Whether the trials of a block took turns in slices."""
         return TURNS in self.tables

@@ -17,9 +17,12 @@ from perflab.recordings.schema import RunRecord
 
 # The place of a variant, in the parameters of a run.
 _PLACE = re.compile(r"=(?:git|dockerfile):(/[^@]+)")
-# Places of people, and temporary ones, on any machine that may have measured the run.
+# Places of people, and temporary ones, on any machine that may have measured the run; paths that a
+# service is asked for are none.
+_OF_REQUESTS = ("GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS ", '"path": "')
 _ELSEWHERE = re.compile(
-    r"(?<![\w./~>-])/(?:home|Users|root|tmp|var|srv|opt|mnt|media|private|usr/local)"
+    "".join(f"(?<!{before})" for before in _OF_REQUESTS)
+    + r"(?<![\w./~>-])/(?:home|Users|root|tmp|var|srv|opt|mnt|media|private|usr/local)"
     r"(?:/[^\s/'\"`|,;:()<>]+)*/([^\s/'\"`|,;:()<>@]+)"
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 from perflab.analysis.accounts.causes import Cause, Causes, causes_of
 from perflab.analysis.accounts.entries import Entry
 from perflab.recordings import Run
+from perflab.reports.cells import json_number
 from perflab.statistics.in_words import number, signed
 
 # From this share on, what nothing explains is told.
@@ -29,7 +30,7 @@ def why_lines(run: Run, new: str, old: str) -> list[str]:
 
 def why_of_pairs(run: Run) -> list[str]:
     """Return why the treatments of each claim differ, in a line for each pair; none if unknown."""
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    labels = run.record.labels
     return [
         f"{labels[new]} against {labels[old]}, {lines[0]}"
         for new, old in run.record.compared_pairs()
@@ -97,8 +98,5 @@ def why_data(run: Run, new: str, old: str) -> dict[str, Any] | None:
 
 
 def _known(one: Entry | Cause) -> dict[str, Any]:
-    """Return the numbers of an entry or a cause; JSON has no NaN."""
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in vars(one).items()
-    }
+    """Return the fields of an entry or a cause."""
+    return {name: json_number(value) for name, value in vars(one).items()}

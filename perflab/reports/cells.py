@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.effect_words import interval_words
 from perflab.statistics.in_words import MISSING, at_least, missing, number, visible
 
 # The beginning of an HTML element.
@@ -17,21 +18,12 @@ TAG = re.compile(r"<(?=[A-Za-z/!?])")
 MENTION = re.compile(r"(?<![\w`/&])(?:@[A-Za-z][\w-]*|#\d+\b)")
 
 
-def estimate(value: Any, low: Any, high: Any, form: Callable[[Any], str] = number) -> str:
-    """Return a value with its interval: ``1.58 [1.49, 1.70]``."""
-    if missing(value):
-        return MISSING
-    if missing(low) or missing(high):
-        return f"{form(value)} (no interval)"
-    return f"{form(value)} [{form(low)}, {form(high)}]"
-
-
-def measured(value: Any, low: Any, high: Any) -> str:
+def measured(value: float, low: float, high: float) -> str:
     """Return a measured quantity with its interval: ``483 [471, 502]``; a bound: ``>= 483``."""
     if missing(value) and missing(high) and not missing(low):
         # Requests were cut off, so only a lower bound is known.
         return at_least(low)
-    return estimate(value, low, high)
+    return interval_words(value, low, high, "level")
 
 
 def p_value(value: Any) -> str:
@@ -58,6 +50,11 @@ def cell_text(value: Any) -> str:
     if missing(value):
         return MISSING
     return number(value) if isinstance(value, float | np.floating) else str(value)
+
+
+def json_number(value: Any) -> Any:
+    """Return a value for JSON; None for a float that is not finite, which JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def is_numeric(column: pd.Series[Any]) -> bool:

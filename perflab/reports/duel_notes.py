@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from perflab.analysis.doubts.block_trend import rise_within
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.findings import client_words
-from perflab.analysis.gates.gate_blocks import fewest_blocks
 from perflab.analysis.gates.not_compared import is_compared
 from perflab.analysis.noise import DOUBTS
 from perflab.analysis.results import Compared, Gate
@@ -22,6 +21,7 @@ from perflab.recordings.responses import SHARED_STORE
 from perflab.reports import failures
 from perflab.reports.duel_pairs import Pair, name_of, treatments_of
 from perflab.statistics.comparison import USUAL_P
+from perflab.statistics.families import blocks_for_one
 from perflab.statistics.in_words import counted
 from perflab.statistics.mean_intervals import SMALLEST_N, SMALLEST_SIGNED_RANK
 
@@ -137,7 +137,7 @@ def _of_gate(pairs: Sequence[Pair]) -> Iterator[str]:
         yield (
             f"{', '.join(names)}: not judged, because only {counted(min(names.values()), 'block')} "
             f"count; a gate of {counted(thresholds, 'threshold')} needs "
-            f"{fewest_blocks(thresholds)} to fail"
+            f"{blocks_for_one(thresholds, sides=1)} to fail"
         )
 
 

@@ -1,15 +1,21 @@
-"""A duel for a pull request: 25 lines of Markdown, and the same as data."""
+"""A duel for a pull request: 25 lines of Markdown, and the same as data.
+
+Neither has a path of the machine. Texts may repeat what a service answered; in Markdown they stand
+escaped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.noise import doubt
 from perflab.recordings import Run
+from perflab.recordings.sharing import without_paths
 from perflab.reports.causes import why_data
-from perflab.reports.cells import to_markdown
+from perflab.reports.cells import cell, json_number, to_markdown
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import Pair, treatments_of
 from perflab.reports.duel_table import result_table
@@ -20,21 +26,25 @@ MOST_LINES = 25
 
 def as_markdown(run: Run, pairs: Sequence[Pair]) -> str:
     """Return the answer, a doubt, the table and what limits it; of many notes the first."""
-    first, *others = [*_before(run), *_answers(run, pairs)]
+    first, *others = map(cell, [*_before(run), *_answers(run, pairs)])
     lines = [f"### {first}", "", *others]
     if why := doubt(run):
-        lines.append(f"**DOUBTFUL**: {why}")
+        lines.append(f"**DOUBTFUL**: {cell(why)}")
     lines += ["", *to_markdown(result_table(run, pairs)).splitlines(), ""]
     every = notes(run, pairs)
     shown = every[: max(1, MOST_LINES - len(lines) - 1)]
-    lines += [f"- {note}" for note in shown]
+    lines += [f"- {cell(note)}" for note in shown]
     if left := len(every) - len(shown):
         lines.append(f"- {left} more: `perflab show {run.run_id}`")
-    return "\n".join(lines) + "\n"
+    return without_paths(run.record, "\n".join(lines) + "\n")
 
 
 def as_data(run: Run, pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Return the same as lists of text; ``rows`` has the effect of each response in numbers."""
+    """Return the same as lists of text; ``rows`` has the effect of each response in numbers.
+
+    A number that is not known, or not finite, is None.
+    """
+    shared = partial(without_paths, run.record)
     rows = [
         {
             "variant": pair.new,
@@ -44,13 +54,13 @@ def as_data(run: Run, pairs: Sequence[Pair]) -> dict[str, Any]:
             "scale": finding.contrast.scale,
             **(
                 {
-                    "estimate": finding.effect.estimate,
-                    "low": finding.effect.low,
-                    "high": finding.effect.high,
+                    "estimate": json_number(finding.effect.estimate),
+                    "low": json_number(finding.effect.low),
+                    "high": json_number(finding.effect.high),
                     "n": finding.effect.n,
                 }
                 if finding.effect
-                else {"reason": finding.verdict.reason or finding.absent}
+                else {"reason": shared(finding.verdict.reason or finding.absent)}
             ),
             "thresholds": {
                 threshold.text: str(result)
@@ -63,15 +73,15 @@ def as_data(run: Run, pairs: Sequence[Pair]) -> dict[str, Any]:
     ]
     return {
         "run": run.run_id,
-        "before": _before(run),
-        "answers": _answers(run, pairs),
-        "doubt": doubt(run),
+        "before": [*map(shared, _before(run))],
+        "answers": [*map(shared, _answers(run, pairs))],
+        "doubt": shared(doubt(run)),
         "rows": rows,
         "why": {
             pair.new: why_data(run, *treatments_of(run, next(iter(pair.findings.values()))))
             for pair in pairs
         },
-        "notes": notes(run, pairs),
+        "notes": [*map(shared, notes(run, pairs))],
     }
 
 

@@ -12,8 +12,8 @@ from perflab.analysis.evaluation import Finding
 from perflab.analysis.results import Compared
 from perflab.recordings.responses import FAILURES
 from perflab.statistics.in_words import number, to_safe_side
-from perflab.statistics.mean_intervals import CONFIDENCE
-from perflab.statistics.shares import BlocksOfShares, Tally
+from perflab.statistics.shares import BlocksOfShares
+from perflab.statistics.two_samples import Rate
 
 PERCENT = 100.0
 
@@ -53,9 +53,9 @@ def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
             strict=True,
         )
         parts = [
-            f"{tally.failed:,} of {tally.requests:,} requests of {'/'.join(side.values())} failed "
-            f"({_end(tally)})"
-            for side, tally in sides
+            f"{rate.hits:,} of {rate.n:,} requests of {'/'.join(side.values())} failed "
+            f"({_end(rate)})"
+            for side, rate in sides
         ]
         yield f"{', '.join(parts)}; exact 95% intervals, as if failures were independent"
     elif is_open(finding, findings):
@@ -65,9 +65,9 @@ def caveats(finding: Finding, findings: Mapping[str, Finding]) -> Iterator[str]:
         )
 
 
-def _end(tally: Tally) -> str:
+def _end(rate: Rate) -> str:
     """Return how many requests may fail, or must where all did: the end that says something."""
-    low, high = (PERCENT * end for end in tally.ends(1 - CONFIDENCE))
-    if tally.failed == tally.requests:
+    low, high = (PERCENT * end for end in rate.ends())
+    if rate.hits == rate.n:
         return f"at least {number(to_safe_side(low, 'at least'))}% do"
     return f"up to {number(to_safe_side(high, 'at most'))}% may"

@@ -13,7 +13,6 @@ from perflab.figures.export import write_whole
 from perflab.parameters import unknown
 from perflab.recordings import Run
 from perflab.recordings.causes import PROFILED, part_of
-from perflab.reports.rules import system_of
 
 
 def views_of(run: Run) -> list[View]:
@@ -22,24 +21,13 @@ def views_of(run: Run) -> list[View]:
     The run's system declares them. A run of a system that is not installed has the general views
     for which it has data.
     """
-    declared = _declared(run)
+    declared = declared_views(run.record.system)
     suiting = [view for view in declared or GENERAL_VIEWS if view.suits(run)]
     return suiting if declared else [view for view in suiting if not view.shown(run).empty]
 
 
-def declared_views(system: str) -> dict[str, View]:
-    """Return the views that a system declares, by name."""
-    return {view.name: view for view in _declared_by(system)}
-
-
-def _declared(run: Run) -> Sequence[View]:
-    """Return the VIEWS of the run's system; none where it is not installed or has none."""
-    return _declared_by(system_of(run))
-
-
-def _declared_by(system: str) -> Sequence[View]:
-    if system not in systems.systems():
-        return ()
+def declared_views(system: str) -> Sequence[View]:
+    """Return the VIEWS that a system declares; none where it is not installed or has none."""
     return systems.declared(system, "views", "VIEWS", View, ())
 
 
@@ -51,7 +39,7 @@ def draw(run: Run, name: str) -> LabFigure:
     ParameterError where the run's system has no view of that name; the message proposes the
     nearest.
     """
-    views = {view.name: view for view in _declared(run) or GENERAL_VIEWS}
+    views = {view.name: view for view in declared_views(run.record.system) or GENERAL_VIEWS}
     if problems := unknown("view", [name], views):
         raise ParameterError("view", problems)
     return draw_view(views[name], run)

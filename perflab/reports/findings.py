@@ -20,7 +20,6 @@ from perflab.analysis.effect_words import effect_text
 from perflab.analysis.evaluation import Finding, not_asked
 from perflab.analysis.findings import (
     achieved,
-    adjusted_words,
     decision_text,
     left_out,
     published_beside_limit,
@@ -30,13 +29,12 @@ from perflab.analysis.findings import (
 from perflab.analysis.typical_values import measured_responses, summary_table
 from perflab.recordings import Run
 from perflab.recordings.responses import FAILURES
-from perflab.recordings.tables import NOT_JUDGED
+from perflab.recordings.tables import JUDGED_STATES, NOT_JUDGED
 from perflab.reports.causes import why_of_pairs
 from perflab.reports.cells import count, measured, p_value
 from perflab.reports.duels import are_variants, variant_sentences
 from perflab.statistics.in_words import MISSING, counted, missing, number
 
-# The beginning of the column's name, which says for how many claims.
 ADJUSTED = "p, adjusted"
 FINDING_COLUMNS = (
     "claim", "response", "published", "measured [95%]", "achieved", "n", "p", ADJUSTED, "decision",
@@ -44,26 +42,29 @@ FINDING_COLUMNS = (
 )  # fmt: skip
 # A page has room for so many answers.
 MOST_ROWS = 10
-COUNTS = ("valid", "invalid", "failed", "errors")
+COUNTS = (*JUDGED_STATES, "errors")
 
 
 def readable_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     """Return one row of text per finding of a run, with the columns :data:`FINDING_COLUMNS`.
 
-    ``n`` counts blocks, or what a rule of a system counts (of single runs: trials). The name of the
-    column of the adjusted p-values gives the number of claims that they are adjusted for, where
-    that is one number.
+    ``n`` counts blocks, or what a rule of a system counts (of single runs: trials).
     """
-    counts = {finding.claims for finding in findings if finding.claims}
-    adjusted = adjusted_words(counts.pop() if len(counts) == 1 else 0)
-    rows = [*map(_finding_row, findings)]
-    return pd.DataFrame(rows, columns=list(FINDING_COLUMNS)).rename(columns={ADJUSTED: adjusted})
+    return pd.DataFrame([*map(_finding_row, findings)], columns=list(FINDING_COLUMNS))
 
 
-def reading_notes(table: pd.DataFrame) -> list[str]:
-    """Return the notes that a reader of a table of findings needs."""
-    is_needed = table["decision"].str.contains(FRESH_RUN, regex=False).any()
-    return [PEEKING_NOTE] if is_needed else []
+def reading_notes(findings: Sequence[Finding]) -> list[str]:
+    """Return the notes that a reader of a table of findings needs.
+
+    They tell for how many claims p-values are adjusted, where that is one number.
+    """
+    notes = []
+    claims = {finding.claims for finding in findings if finding.claims}
+    if len(claims) == 1 and max(claims) > 1:
+        notes.append(f"{ADJUSTED} allows for {counted(max(claims), 'claim')}.")
+    if any(FRESH_RUN in decision_text(finding) for finding in findings):
+        notes.append(PEEKING_NOTE)
+    return notes
 
 
 def _finding_row(finding: Finding) -> dict[str, str]:
@@ -163,6 +164,24 @@ def _summary_row(row: Mapping[Any, Any], names: Mapping[str, str]) -> dict[str, 
     low, high = row["flush_p50_us_min"], row["flush_p50_us_max"]
     flush = MISSING if missing(low) else f"{number(low)} to {number(high)}"
     return {"treatment": str(row["label"]), **states, **responses, "flush p50 us": flush}
+
+
+def measured_summary(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return a readable summary with its trials in one column.
+
+    A response that no trial has is left out.
+    """
+    trials = [_trials(row) for row in summary.to_dict("records")]
+    responses = summary.columns.drop(["treatment", *JUDGED_STATES, NOT_JUDGED], errors="ignore")
+    texts = summary.assign(trials=trials)[["treatment", "trials", *responses]]
+    return texts.loc[:, ~(texts == MISSING).all()]
+
+
+def _trials(row: Mapping[Any, Any]) -> str:
+    if NOT_JUDGED in row:
+        return f"{row[NOT_JUDGED]}, {NOT_JUDGED}"
+    valid, invalid, failed = (int(str(row[state]).replace(",", "")) for state in JUDGED_STATES)
+    return f"{valid} of {valid + invalid + failed} valid{f', {failed} failed' * bool(failed)}"
 
 
 def sentences(run: Run, findings: Sequence[Finding]) -> list[str]:

@@ -72,7 +72,7 @@ def method(run: Run) -> str:
 def design(run: Run) -> str:
     """Return blocks, trials and treatments of a run in a sentence."""
     record = run.record
-    labels = [item.label or item.name for item in record.treatments]
+    labels = [*record.labels.values()]
     names = "; ".join(labels[:MOST_NAMED])
     if len(labels) > MOST_NAMED:
         names += f"; and {len(labels) - MOST_NAMED} more"
@@ -113,14 +113,14 @@ def _sharing(record: RunRecord) -> str:
 def load(record: RunRecord) -> str:
     """Return the load of each treatment, once where all have the same."""
     loads: dict[str, list[str]] = {}
-    for item in record.treatments:
+    for name, label in record.labels.items():
         try:
-            whole = record.whole(item.name)
+            whole = record.whole(name)
             words = load_words(whole["workload"]["arrivals"])
             words += _at_start(whole.get("at_start"))
         except (KeyError, TypeError, ValueError):
             continue
-        loads.setdefault(words, []).append(item.label or item.name)
+        loads.setdefault(words, []).append(label)
     if len(loads) > MOST_NAMED:
         return f"The load differs between treatments: {len(loads)} loads, as in the record."
     if len(loads) == 1 and sum(map(len, loads.values())) == len(record.treatments):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from itertools import islice
 
 import pandas as pd
 
 from perflab import systems
-from perflab.errors import ExperimentError, ParameterError, RecordingError
+from perflab.errors import ExperimentError, ParameterError
 from perflab.host.lock import holder
 from perflab.paths import notebooks_dir, runs_dir
 from perflab.recordings import (
@@ -17,6 +17,7 @@ from perflab.recordings import (
     complete_blocks,
     is_reference,
     list_runs,
+    newest_runs,
     select,
 )
 from perflab.recordings.display import Shown
@@ -75,20 +76,6 @@ def questions() -> Shown:
     return Shown(table, table, notes=faults, links=links)
 
 
-def newest(most: int) -> list[Run]:
-    """Return the newest readable runs, newest first, and read no others.
-
-    The name of a run begins with its start time.
-    """
-    newest_runs: list[Run] = []
-    for path in sorted(runs_dir().glob("[!.]*/run.json"), reverse=True):
-        if len(newest_runs) >= most:
-            break
-        with suppress(RecordingError):
-            newest_runs.append(Run(path.parent))
-    return newest_runs
-
-
 def latest_runs(most: int = 10) -> Shown:
     """Show the newest runs, and what to type to see or resume each; no others are read."""
     rows = [
@@ -100,7 +87,7 @@ def latest_runs(most: int = 10) -> Shown:
             dict(run.facts())["trials"].removesuffix(" valid"),
             _next(run, state_of(run)),
         )
-        for run in newest(most)
+        for run in islice(newest_runs("*", runs_dir()), most)
     ]
     columns = ["run", "state", "backend", "blocks", "trials valid", "next"]
     table = pd.DataFrame(rows, columns=columns, dtype=object)
@@ -114,12 +101,20 @@ def _next(run: Run, state: str) -> str:
 
 
 def state_of(run: Run) -> str:
-    """Return a run's state; a run that says "running" while nobody measures was killed.
+    """Return a run's state; a run that says "running" while nobody measures it was killed.
 
     A run that ships with the lab is a "reference".
     """
     if is_reference(run):
         return REFERENCE
-    if run.record.state == "running" and holder() is None:
+    if run.record.state == "running" and not _is_being_measured(run):
         return "killed"
     return run.record.state
+
+
+def _is_being_measured(run: Run) -> bool:
+    """Return whether the process that measures on this host now began the run's last session."""
+    measuring, sessions = holder(), run.record.sessions
+    if measuring is None or not sessions:
+        return False
+    return sessions[-1].pid == measuring.pid and sessions[-1].at >= measuring.since

@@ -24,9 +24,9 @@ from perflab.reports.duels import are_variants, variants_answer
 from perflab.reports.figures import save_all, views_of
 from perflab.reports.findings import (
     ADJUSTED,
-    COUNTS,
     answer_table,
     headings,
+    measured_summary,
     readable_findings,
     readable_summary,
     reading_notes,
@@ -113,7 +113,7 @@ def section_text(
         f"{cell(method(run))}\n",
         "## Published and measured\n",
         to_markdown(brief(table)),
-        _bullets(reading_notes(table)),
+        _bullets(reading_notes(findings)),
         "## Measured\n",
         "\n".join(map(to_markdown, measured_tables(run))),
         "## Where the time goes\n",
@@ -258,19 +258,12 @@ def brief(findings: pd.DataFrame) -> pd.DataFrame:
 
     The column "left out" is among them where it holds a reason.
     """
-    chosen = [*BRIEF, *(["left out"] if (findings["left out"] != MISSING).any() else [])]
-    names = list(map(str, findings.columns))
-    return findings[[name for name in names if name in chosen or name.startswith(ADJUSTED)]]
+    return findings[[*BRIEF, *(["left out"] if (findings["left out"] != MISSING).any() else [])]]
 
 
 def measured_tables(run: Run) -> list[pd.DataFrame]:
     """Return what each treatment did, in tables of a few treatments side by side."""
-    table = readable_summary(run)
-    counts = [name for name in COUNTS if name in table]
-    measured = [name for name in table.columns if name not in ("treatment", *counts)]
-    # A response without any measurement has no row.
-    rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
-    across = table.set_index("treatment")[rows].T
+    across = measured_summary(readable_summary(run)).set_index("treatment").T
     across.index.name = "typical [95%]"
     groups = range(0, across.shape[1], MOST_ACROSS)
     return [across.iloc[:, n : n + MOST_ACROSS].reset_index() for n in groups]
@@ -280,41 +273,30 @@ def bottlenecks(run: Run) -> list[str]:
     """Return sentences on where the time of each treatment goes, and on what changes between two.
 
     First a sentence for each treatment on the largest part of its response time, then one for each
-    contrast of two treatments on the part that changes most. The list is empty for a run without
-    response times, or without its rows of requests.
+    pair of treatments that a claim compares on the part that changes most. The list is empty for a
+    run without response times, or without its rows of requests.
     """
     if not measures(run, "mean_ms") or "requests" in run.missing:
         return []
     requests = run.requests()
     table = decompose(requests)
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    labels = run.record.labels
     with_parts = set(table["treatment"])
     texts = [largest_phase(table, name, labels[name]) for name in labels if name in with_parts]
     return [*texts, *_changes(run)]
 
 
 def _changes(run: Run) -> Iterator[str]:
-    """Yield a sentence per contrast between two single treatments, on the part that changes."""
+    """Yield a sentence per pair of treatments that a claim compares, on the part that changes."""
     if not measures(run, "mean_ms") or "requests" in run.missing:
         return
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
-    for before, after in dict.fromkeys(_pairs(run)):
+    labels = run.record.labels
+    for after, before in run.record.compared_pairs():
         try:
             changes = change(run.requests(), before, after)
         except AnalysisError:
             continue
         yield capitalized(change_sentence(changes, labels[before], labels[after]))
-
-
-def _pairs(run: Run) -> Iterator[tuple[str, str]]:
-    for contrast in run.record.contrasts:
-        if contrast.scale == "level":
-            continue
-        sides = [
-            run.record.selected(levels) for levels in (contrast.denominator, contrast.numerator)
-        ]
-        if contrast.interaction is None and all(len(side) == 1 for side in sides):
-            yield sides[0][0], sides[1][0]
 
 
 def _no_bottleneck(run: Run) -> str:

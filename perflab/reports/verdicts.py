@@ -16,12 +16,12 @@ from perflab.analysis.results import AgainstStudy, Compared
 from perflab.analysis.run_sides import AT_DIFFERENT_TIMES
 from perflab.recordings import Run
 from perflab.recordings.display import Shown, escaped, html_list
-from perflab.recordings.tables import JUDGED_STATES, NOT_JUDGED
 from perflab.reports.causes import why_of_pairs
-from perflab.reports.cells import cell_text, estimate, is_numeric, p_value
+from perflab.reports.cells import cell_text, is_numeric, p_value
 from perflab.reports.findings import (
     ADJUSTED,
     answer_table,
+    measured_summary,
     readable_findings,
     readable_summary,
     reading_notes,
@@ -29,10 +29,9 @@ from perflab.reports.findings import (
 from perflab.reports.methods import first_said
 from perflab.statistics.in_words import MISSING, counted
 
-RIGHT = frozenset({"n", "p", "trials"})
+RIGHT = frozenset({"n", "p", ADJUSTED})
 # Up to so many treatments stand side by side; more stand one below the other.
 MOST_ACROSS = 8
-TREATMENT = "treatment"
 COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
 COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
@@ -47,19 +46,21 @@ LOOKS = {
 }
 
 
-def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
-    """Return a table of findings as a notebook shows it; related columns share a cell."""
+def shown_findings(run: Run, findings: Sequence[Finding]) -> Shown:
+    """Return published against measured as a table, with the claims that were not tested below.
+
+    Related columns share a cell.
+    """
+    table = readable_findings(findings)
     text = pd.DataFrame(map(_row, table.to_dict("records")))
     if "published" in text and (text["published"] == MISSING).all():
         del text["published"]
     marks = {str(result): color for result, color in LOOKS.items()}
-    right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
-    notes = [*notes, *reading_notes(table)]
-    return Shown(table, text, right, notes=notes, marks=marks)
+    notes = [*filter(None, [not_asked(run)]), *reading_notes(findings)]
+    return Shown(table, text, RIGHT, notes=notes, marks=marks)
 
 
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
-    adjusted = next(name for name in row if str(name).startswith(ADJUSTED))
     details = [f"of: {row['response']}", f"source: {row['source']}"]
     return {
         "claim": "\n".join([row["claim"], *details]),
@@ -69,7 +70,7 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
         ),
         "n": str(row["n"]),
         "p": str(row["p"]),
-        str(adjusted): str(row[adjusted]),
+        ADJUSTED: str(row[ADJUSTED]),
         "verdict": "\n".join([row["verdict"], *_stated(row, "decision"), *_stated(row, "scope")]),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
@@ -109,33 +110,16 @@ def headline(run: Run, findings: Sequence[Finding]) -> str:
     return "; ".join(f"{answer.question} {answer.text}" for answer in answers_of(run, findings))
 
 
-def shown_findings(run: Run, findings: Sequence[Finding]) -> Shown:
-    """Return published against measured as a table, with the claims that were not tested below."""
-    notes = [*filter(None, [not_asked(run)])]
-    return shown_verdicts(readable_findings(findings), notes=notes)
-
-
 def shown_summary(run: Run) -> Shown:
     """Return what each treatment did; a few treatments stand side by side."""
     table = readable_summary(run)
-    counted = table.assign(trials=[_trials(row) for row in table.to_dict("records")])
-    responses = table.columns.drop([TREATMENT, *JUDGED_STATES, NOT_JUDGED], errors="ignore")
-    texts = counted[[TREATMENT, "trials", *responses]]
-    # A response without any measurement has no column.
-    texts = texts.loc[:, ~(texts == MISSING).all()]
+    texts = measured_summary(table)
     notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
     narrow = texts.assign(**{name: texts[name].map(broken) for name in texts.columns[1:]})
     if len(texts) > MOST_ACROSS:
         return Shown(table, narrow, frozenset(texts.columns[2:]), notes=notes)
-    across = narrow.set_index(TREATMENT).T.rename_axis("").reset_index()
+    across = narrow.set_index("treatment").T.rename_axis("").reset_index()
     return Shown(table, across, frozenset(across.columns[1:]), notes=notes)
-
-
-def _trials(row: Mapping[Any, Any]) -> str:
-    if NOT_JUDGED in row:
-        return f"{row[NOT_JUDGED]}, {NOT_JUDGED}"
-    counts = [int(str(row[state]).replace(",", "")) for state in JUDGED_STATES]
-    return f"{counts[0]} of {sum(counts)} valid"
 
 
 def shown_comparison(a: Sequence[Run], b: Sequence[Run], comparison: RunComparison) -> Shown:
@@ -186,7 +170,7 @@ def _effect_of_row(row: Mapping[Any, Any]) -> str:
     """Return a ratio, or the difference where a value is 0 and there is no ratio."""
     ends = (row["effect"], row["low"], row["high"])
     if row["scale"] == "ratio":
-        return estimate(*ends)
+        return interval_words(*ends, "ratio")
     difference = interval_words(*ends, "difference", row["unit"])
     return f"B - A: {difference} (no ratio: a value is 0)"
 

@@ -6,7 +6,8 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 
@@ -15,7 +16,7 @@ from perflab.host.shortages import told
 from perflab.stacks.backend import HOST
 from perflab.stacks.spec import Value
 
-ANSWERS_WITHIN_S, KEPT_S = 2.0, 0.3
+ANSWERS_WITHIN_S, KEPT_S = 10.0, 0.3
 ANSWER_BYTES = 16 * 1024 * 1024
 
 
@@ -32,10 +33,12 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirec
 def status_of(port: int, path: str, timeout_s: float = ANSWERS_WITHIN_S) -> int | None:
     """Return the status that a GET is answered with; None where nobody answers in time.
 
-    Raises MachineShort where it cannot be asked.
+    The body is not read: that of a stream of events has no end. Raises MachineShort where it cannot
+    be asked.
     """
     try:
-        return exchange(port, "GET", path, None, timeout_s)[0]
+        with _reply(port, "GET", path, None, timeout_s) as reply:
+            return int(reply.status)
     except MachineShort:
         raise
     except StackError:
@@ -62,7 +65,7 @@ def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[s
 
     Raises StackError where there is no answer, no success, or no JSON object.
     """
-    status, text = exchange(port, "GET" if body is None else "PUT", path, body, 10.0)
+    status, text = exchange(port, "GET" if body is None else "PUT", path, body, ANSWERS_WITHIN_S)
     where = f"http://{HOST}:{port}{path}"
     if not 200 <= status < 300:
         raise StackError(f"{where}: HTTP Error {status}: {text[:500]}")
@@ -77,6 +80,13 @@ def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> 
 
     Raises StackError where nobody answers in time.
     """
+    with _reply(port, method, path, body, timeout_s) as reply:
+        return int(reply.status), reply.read(ANSWER_BYTES).decode(errors="replace")
+
+
+@contextmanager
+def _reply(port: int, method: str, path: str, body: Any, timeout_s: float) -> Iterator[Any]:
+    """Send one request, and give the reply, of an error too, with its body unread."""
     request = urllib.request.Request(
         f"http://{HOST}:{port}{path}",
         data=None if body is None else json.dumps(body).encode(),
@@ -84,11 +94,12 @@ def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> 
         headers={"Content-Type": "application/json"},
     )
     try:
-        with OPENER.open(request, timeout=timeout_s) as answer:
-            return int(answer.status), answer.read(ANSWER_BYTES).decode(errors="replace")
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read(ANSWER_BYTES).decode(errors="replace")
+        try:
+            reply = OPENER.open(request, timeout=timeout_s)
+        except urllib.error.HTTPError as error:
+            reply = error
+        with reply:
+            yield reply
     except (OSError, ValueError, HTTPException) as error:
         if shortage := told(error):
             raise MachineShort(

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from perflab.errors import MachineShort, RunInterrupted, StackError
-from perflab.host.meters import Meter
+from perflab.host.meters import Meter, ProcessTable, Reading
 from perflab.host.shortages import told
 from perflab.paths import lock_path
 from perflab.stacks.spec import ServiceSpec, Value, render
@@ -300,7 +300,10 @@ class Instance(Protocol):
         """Return the id of the service's first process, as this host numbers it."""
 
     def meter(self) -> Meter:
-        """Return the meter of the service's CPU and memory."""
+        """Return the meter of the service's CPU and memory.
+
+        May raise OSError where the service has ended.
+        """
 
 
 class Backend(Protocol):
@@ -329,6 +332,17 @@ class Backend(Protocol):
 
     def start(self, launch: Launch) -> Instance:
         """Start one service and return without waiting until it is healthy."""
+
+
+def used_by(instances: Iterable[Instance], table: ProcessTable) -> Reading:
+    """Return CPU time so far and memory of services together; one that has ended adds nothing."""
+    cpu_ns = memory_bytes = 0
+    for instance in instances:
+        with suppress(OSError):
+            if reading := instance.meter().read(table):
+                cpu_ns += reading.cpu_ns
+                memory_bytes += reading.memory_bytes
+    return Reading(cpu_ns, memory_bytes)
 
 
 def printed_by(words: Sequence[str], status: int, output: str, problems: str) -> str:

@@ -10,29 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perflab.host.facts import first_line
+from perflab.host.facts import CPU, first_line, switches
 from perflab.host.lock import holder, other_users
 from perflab.host.meters import CoreTimes, core_times
 from perflab.host.placing import placement
 from perflab.paths import runs_dir, state_dir
+from perflab.recordings.switches import SWITCHES, Switch
 from perflab.stacks import cleanup
 from perflab.stacks.docker.engine import docker_client
 from perflab.statistics.in_words import as_share
 
 OK, BEWARE, WRONG = "ok", "beware", "wrong"
-CPU = "/sys/devices/system/cpu"
-# Name, the kernel's file, the values that bear on results, their effect, and what to do.
-SWITCHES = (
-    ("SMT", f"{CPU}/smt/active", ("1",), "two logical cores share a real one: each is slower",
-     f"echo off > {CPU}/smt/control"),
-    ("governor", f"{CPU}/cpu0/cpufreq/scaling_governor",
-     ("powersave", "ondemand", "conservative", "schedutil"), "the clock rate follows the load",
-     "cpupower frequency-set --governor performance"),
-    ("turbo (Intel)", f"{CPU}/intel_pstate/no_turbo", ("0",), "the clock rate depends on heat",
-     f"echo 1 > {CPU}/intel_pstate/no_turbo"),
-    ("turbo", f"{CPU}/cpufreq/boost", ("1",), "the clock rate depends on heat",
-     f"echo 0 > {CPU}/cpufreq/boost"),
-)  # fmt: skip
+SMT = Switch(
+    "SMT",
+    ("0",),
+    "two logical cores share a real one: each is slower",
+    f"echo off > {CPU}/smt/control",
+)
 LITTLE_GB, TOO_LITTLE_GB = 5.0, 0.5
 BUSY_SHARE, STOLEN_SHARE = 0.10, 0.01
 SAMPLE_S = 1.0
@@ -65,7 +59,8 @@ def examine() -> list[Finding]:
         room("room for services", state, _free_gb(state)),
         database_disk(Path("/proc/mounts").read_text(), state),
         cores(sorted(os.sched_getaffinity(0))),
-        *(switch(row[0], first_line(row[1], ""), *row[2:]) for row in SWITCHES),
+        switch(SMT, first_line(f"{CPU}/smt/active")),
+        *(switch(SWITCHES[name], value) for name, value in switches().items()),
         *leftover(),
     ]
 
@@ -141,12 +136,14 @@ def cores(available: Sequence[int]) -> Finding:
     return _judged("cores", text, "with 8 cores every role has its own" * bool(shared))
 
 
-def switch(what: str, value: str, bad: Sequence[str], effect: str, todo: str) -> Finding:
-    """Judge the value in a file of the kernel; a file that does not exist is no fault."""
-    if value in bad:
-        return _judged(what, f"{value}: {effect}", todo)
-    found = "off" if value == "0" else value
-    return _judged(what, found or "the kernel does not report it", "")
+def switch(known: Switch, value: str) -> Finding:
+    """Judge a setting by its value; one that the kernel does not report is no fault."""
+    if value == "unknown":
+        return _judged(known.what, "the kernel does not report it", "")
+    found = {"0": "off", "1": "on"}.get(value, value)
+    if value in known.good:
+        return _judged(known.what, found, "")
+    return _judged(known.what, f"{found}: {known.effect}", known.todo)
 
 
 def leftover() -> list[Finding]:

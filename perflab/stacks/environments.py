@@ -17,6 +17,7 @@ from pathlib import Path
 
 from perflab.errors import ServiceFailed
 from perflab.host import installer
+from perflab.host.facts import versions
 from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.builds import made, plain
 from perflab.stacks.spec import ServiceSpec
@@ -49,9 +50,7 @@ class Environment:
     def versions(self) -> dict[str, str]:
         """Return the version of every distribution in the environment, and of ``python``."""
         listed = metadata.distributions(path=[str(self.packages)])
-        return {"python": platform.python_version()} | plain(
-            {item.name: item.version for item in listed}
-        )
+        return {"python": platform.python_version()} | plain(versions(listed))
 
 
 def is_needed(spec: ServiceSpec) -> bool:

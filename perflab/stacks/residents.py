@@ -344,8 +344,11 @@ class Residents:
 
 
 def _lasting(instance: Instance, table: ProcessTable) -> dict[psutil.Process, str]:
-    """Return the processes of a service that are to stay, each with its command."""
-    return members(instance.meter().members(table), instance.launch.spec.processes.lasting)
+    """Return the processes of a service that are to stay, with their commands; none if it died."""
+    try:
+        return members(instance.meter().members(table), instance.launch.spec.processes.lasting)
+    except OSError:
+        return {}
 
 
 def stopped(instance: Instance, interrupted: Interrupted = never) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 
-from perflab.host.unix_sockets import servers_by_client
+from perflab.host.socket_diagnosis import servers_by_client
 
 ESTABLISHED, LISTENS = "01", "0A"
 SEMAPHORES, LATELY_S = "System V semaphores", 60.0

@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from perflab.credentials import filled_in
 from perflab.errors import MachineShort, ServiceFailed, StackError
-from perflab.stacks.asking import keeps_connections, status_of
+from perflab.stacks.asking import ANSWERS_WITHIN_S, keeps_connections, status_of
 from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 
 POLL_EVERY_S = 0.05
+# A check that is under way at the end of a service's time to start has so long for its answer.
+LAST_CHECK_S = 2.0
 # A service dies of a dependency's death: after this time the dependency's own end is visible.
 CAUSE_SEEN_WITHIN_S = 0.2
 BAD_REQUEST = 400
@@ -49,20 +51,27 @@ def wait_healthy(
     """
     waiting = {name: instances[name] for name in names}
     began = time.monotonic()
+    asked, answers = dict.fromkeys(waiting, began), dict.fromkeys(waiting, "")
     pool = ThreadPoolExecutor(max_workers=len(waiting))
     checks = {name: pool.submit(ask_health, item) for name, item in waiting.items()}
     try:
         while checks:
             refuse_dead(instances, waiting)
             go_on(interrupted, "while services started")
-            for name in [name for name, answer in checks.items() if answer.done()]:
-                check = checks.pop(name)
+            for name, check in [*checks.items()]:
+                instance, now = waiting[name], time.monotonic()
+                if not check.done():
+                    if (unanswered_s := now - asked[name]) > LAST_CHECK_S:
+                        answer = answers[name] or _no_answer(instance, unanswered_s)
+                        _refuse_late(name, instance, began, None, answer)
+                    continue
+                del checks[name]
                 error = check.exception()
                 shortage = error if isinstance(error, MachineShort) else None
-                is_healthy, answer = (False, "") if shortage else check.result()
+                is_healthy, answers[name] = (False, "") if shortage else check.result()
                 if not is_healthy:
-                    _refuse_late(name, waiting[name], began, shortage, answer)
-                    checks[name] = pool.submit(ask_health, waiting[name])
+                    _refuse_late(name, instance, began, shortage, answers[name])
+                    checks[name], asked[name] = pool.submit(ask_health, instance), now
             time.sleep(POLL_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -101,9 +110,13 @@ def ask_health(instance: Instance) -> tuple[bool, str]:
     """Ask a service once whether it can be used; return with it what another answer was."""
     health = instance.launch.spec.health
     if health.http:
-        status = status_of(instance.launch.control_port, filled_in(health.http))
+        asked = time.monotonic()
+        path = filled_in(health.http)
+        status = status_of(instance.launch.control_port, path, ANSWERS_WITHIN_S)
         if status is None:
-            return False, ""
+            # Where nobody listens it is known at once.
+            is_listening = time.monotonic() - asked >= ANSWERS_WITHIN_S
+            return False, _no_answer(instance, ANSWERS_WITHIN_S) if is_listening else ""
         is_healthy = status < 500 if health.any_status else status == 200
         return is_healthy, "" if is_healthy else _other_status(instance, status)
     if not health.command:
@@ -113,6 +126,15 @@ def ask_health(instance: Instance) -> tuple[bool, str]:
     except StackError:
         return False, ""
     return True, ""
+
+
+def _no_answer(instance: Instance, within_s: float) -> str:
+    """Return that a path did not answer; empty where the health check asks for none."""
+    spec = instance.launch.spec
+    if not spec.health.http:
+        return ""
+    text = f"GET {spec.health.http} did not answer within {within_s:.3g} s"
+    return f"{text}: give a path that answers sooner (--health PATH)" if spec.of_user else text
 
 
 def _other_status(instance: Instance, status: int) -> str:

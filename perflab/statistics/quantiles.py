@@ -80,24 +80,20 @@ def bounds_of(
     The lower bound takes a value that was cut off as it is, the upper bound takes it as infinite. A
     percentile whose rank is below that of all values that were cut off is exact.
     """
-    total = len(known) + len(elapsed)
-    shown = [share for share in shares if total >= needed_n(share)]
-    bounds = dict.fromkeys(shares, Bound(math.nan, math.nan))
-    if not shown:
-        return bounds
-    lows = np.percentile(np.concatenate([known, elapsed]), shown).tolist()
+    lows = percentiles_of(np.concatenate([known, elapsed]), shares)
     if not len(elapsed):
-        return bounds | {share: Bound(low, low) for share, low in zip(shown, lows, strict=True)}
+        return {share: Bound(low, low) for share, low in lows.items()}
     # The percentile of all values, as a percentile of the known ones.
     last = len(known) - 1
-    places = {share: share / 100 * (total - 1) for share in shown}
+    places = {share: share / 100 * (last + len(elapsed)) for share in shares}
     within = {share: place for share, place in places.items() if math.ceil(place - 1e-9) <= last}
-    highs = dict.fromkeys(shown, math.inf)
+    highs = dict.fromkeys(shares, math.inf)
     if within:
         ranks = [min(100.0, 100 * place / max(1, last)) for place in within.values()]
         highs |= zip(within, np.percentile(known, ranks).tolist(), strict=True)
-    return bounds | {
-        share: Bound(low, highs[share]) for share, low in zip(shown, lows, strict=True)
+    return {
+        share: Bound(low, math.nan if math.isnan(low) else highs[share])
+        for share, low in lows.items()
     }
 
 

@@ -21,34 +21,14 @@ from perflab.statistics import interim_analysis
 from perflab.statistics.comparison import Blocks, Effect, effect_from
 from perflab.statistics.interim_analysis import UntilDecided
 from perflab.statistics.mean_intervals import MeanInterval
+from perflab.statistics.two_samples import Rate
 
 # Below this an exact p-value is not told apart from 0; so many halvings find it to four digits.
 LEAST_P, HALVINGS = 1e-12, 24
+NONE_OF_ONE = Rate(0, 1)
 
 
-@dataclass(frozen=True)
-class Tally:
-    """How many of a number of requests failed."""
-
-    failed: int
-    requests: int
-
-    @property
-    def share(self) -> float:
-        """Return the share that failed."""
-        return self.failed / self.requests
-
-    def ends(self, error: float) -> tuple[float, float]:
-        """Return the exact interval of the share, which errs at most so often on both sides."""
-        from scipy import special
-
-        failed, held = self.failed, self.requests - self.failed
-        low = float(special.betaincinv(failed, held + 1, error / 2)) if failed else 0.0
-        high = float(special.betaincinv(failed + 1, held, 1 - error / 2)) if held else 1.0
-        return low, high
-
-
-def difference_ends(new: Tally, old: Tally, error: float) -> tuple[float, float]:
+def difference_ends(new: Rate, old: Rate, error: float) -> tuple[float, float]:
     """Return the ends of the difference of two shares, of independent requests."""
     (new_low, new_high), (old_low, old_high) = new.ends(error), old.ends(error)
     below = math.hypot(new.share - new_low, old_high - old.share)
@@ -57,7 +37,7 @@ def difference_ends(new: Tally, old: Tally, error: float) -> tuple[float, float]
     return difference - below, difference + above
 
 
-def difference_p(new: Tally, old: Tally, centre: float) -> float:
+def difference_p(new: Rate, old: Rate, centre: float) -> float:
     """Return the p-value of a difference that is exactly ``centre``, of independent requests.
 
     It is the largest error whose interval still holds the centre.
@@ -80,15 +60,15 @@ def difference_p(new: Tally, old: Tally, centre: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class BlocksOfShares(Blocks):
-    """Differences of shares by block, with the requests of both sides in all of them."""
+    """Differences of shares by block, with the failed of all requests of both sides."""
 
-    new: Tally = Tally(0, 1)
-    old: Tally = Tally(0, 1)
+    new: Rate = NONE_OF_ONE
+    old: Rate = NONE_OF_ONE
 
     @property
     def none_failed(self) -> bool:
         """Whether no request failed on either side."""
-        return not self.new.failed + self.old.failed
+        return not self.new.hits + self.old.hits
 
     def interval(self, confidence: float) -> MeanInterval:
         """Return the difference of all requests with the wider ends of both intervals."""
@@ -124,8 +104,8 @@ def difference_of_shares(
     by_block = by_block.dropna()
     x = by_block.to_numpy(float)
     sides = [side.loc[by_block.index] for side in (new, old)]
-    tallies = (Tally(int(side["failed"].sum()), int(side["requests"].sum())) for side in sides)
+    failed = (Rate(int(side["failed"].sum()), int(side["requests"].sum())) for side in sides)
     step = max((float((1 / side["requests"]).max()) for side in sides if len(side)), default=0.0)
     if not len(x):
         return effect_from(Blocks(x, x, x), "difference")
-    return effect_from(BlocksOfShares(x, x, x, step, looks, *tallies), "difference")
+    return effect_from(BlocksOfShares(x, x, x, step, looks, *failed), "difference")

@@ -108,7 +108,7 @@ def _rank_sum_counts(n: int, m: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of cases with its exact 95% interval: 4 of 4 are 100% [40%, 100%].
+    """A share of cases with its exact interval: 4 of 4 are 100% [40%, 100%].
 
     Source: C. J. Clopper, E. S. Pearson, Biometrika 26, 1934.
     """
@@ -117,24 +117,28 @@ class Rate:
     n: int
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Return low and high; (0, 1) without a case."""
-        from scipy import stats
+    def share(self) -> float:
+        """Return the share, of one case at least."""
+        return self.hits / self.n
 
-        if not self.n:
-            return 0.0, 1.0
-        interval = stats.binomtest(self.hits, self.n).proportion_ci(CONFIDENCE, "exact")
-        return float(interval.low), float(interval.high)
+    def ends(self, error: float = 1 - CONFIDENCE) -> tuple[float, float]:
+        """Return the interval that errs at most so often on both sides; (0, 1) without a case."""
+        from scipy import special
+
+        hits, misses = self.hits, self.n - self.hits
+        low = float(special.betaincinv(hits, misses + 1, error / 2)) if hits else 0.0
+        high = float(special.betaincinv(hits + 1, misses, 1 - error / 2)) if misses else 1.0
+        return low, high
 
     def text(self) -> str:
         """Return ``2 of 24: 8% [1%, 27%]``."""
         if not self.n:
             return "no case"
-        return f"{self.hits} of {self.n}: {as_share(self.hits / self.n)} {self.bounds()}"
+        return f"{self.hits} of {self.n}: {as_share(self.share)} {self.bounds()}"
 
     def bounds(self) -> str:
         """Return ``[1%, 27%]``."""
-        low, high = self.interval
+        low, high = self.ends()
         return f"[{as_share(low)}, {as_share(high)}]"
 
 

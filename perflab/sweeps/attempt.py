@@ -84,7 +84,8 @@ def execute(
         try:
             with followed(note_run):
                 _execute(name, output, parameters)
-        except NotebookFailed:
+        except NotebookFailed as error:
+            error.run_id = run_id
             if failed is not None and output.exists():
                 failed.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(failed, output.read_bytes())
@@ -169,13 +170,6 @@ def carry_out(
     notebook and its log are kept in ``folder``.
     """
     run_id = next(iter(resumed.values()), "")
-
-    def note_run(event: Event) -> None:
-        nonlocal run_id
-        if isinstance(event, RunBegun):
-            run_id = event.run_id
-        on_event(event)
-
     # The previous attempt may have been killed before its run was written down.
     wait_s = max(wait_s, AFTER_A_KILL_S) if number > 1 else wait_s
     saved = folder / f"{cell.notebook}-attempt-{number}"
@@ -183,12 +177,15 @@ def carry_out(
     end: dict[str, Any]
     try:
         parameters: dict[str, Any] = {**cell.parameters, **resumed, "wait_s": wait_s}
-        end = _result(execute(cell.notebook, parameters, note_run, saved.with_suffix(".ipynb")))
+        notebook = execute(cell.notebook, parameters, on_event, saved.with_suffix(".ipynb"))
+        run_id = notebook.parent.name
+        end = _result(notebook)
     except KeyboardInterrupt:
         end = interruption(cell)
     except PerflabError as error:
         if not isinstance(error, NotebookFailed):
             error = NotebookFailed(cell.notebook, type(error).__name__, str(error))
+        run_id = error.run_id or run_id
         is_interrupted = error.kind in ("KeyboardInterrupt", INTERRUPTED)
         end = interruption(cell) if is_interrupted else _failure(saved, error)
     seconds = round(time.monotonic() - begin, 1)

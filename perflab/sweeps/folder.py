@@ -53,9 +53,13 @@ class _Entry(BaseModel):
 
 
 class SessionBegun(_Entry):
-    """A session of the sweep began: its cells, its code and its machine."""
+    """A session of the sweep began: its cells, its code and its machine.
+
+    ``file`` is the absolute path of its file; journals of earlier versions have none.
+    """
 
     event: Literal["session"] = "session"
+    file: str = ""
     cells: tuple[str, ...]
     sources: dict[str, str]
     machine: dict[str, Any]
@@ -235,14 +239,32 @@ def new_folder(sweep: Sweep) -> Path:
 
 
 def newest_folder(sweep: Sweep) -> Path:
-    """Return the newest folder of a sweep."""
+    """Return the newest folder of a sweep, by its file's place; by its content if it was moved.
+
+    One whose file is not known counts by its name.
+    """
     folders = [path.parent for path in sweeps_dir().glob(f"*/{COPY}")]
     # The sweep's name stands between time and id.
     alike = [path for path in folders if "-".join(path.name.split("-")[1:-1]) == sweep.file.stem]
-    if not alike:
-        no_sweep = f"there is no sweep '{sweep.file.stem}' in {sweeps_dir()}; leave --resume out"
-        raise ParameterError("--resume", [no_sweep])
-    return max(alike)
+    others = []
+    for folder in sorted(alike, reverse=True):
+        is_same = (folder / COPY).read_bytes() == sweep.content
+        try:
+            sessions = Journal(folder).sessions
+        except RecordingError:
+            if is_same:
+                raise
+            continue
+        file = sessions[-1].file if sessions else ""
+        if file in ("", _place_of(sweep)) or (is_same and not Path(file).exists()):
+            return folder
+        others.append(f"; the sweep in {folder.name} is of {file}")
+    no_sweep = f"there is no sweep of {_place_of(sweep)} in {sweeps_dir()}; leave --resume out"
+    raise ParameterError("--resume", [no_sweep + "".join(others[:1])])
+
+
+def _place_of(sweep: Sweep) -> str:
+    return str(sweep.file.resolve())
 
 
 @contextlib.contextmanager
@@ -264,6 +286,7 @@ def locked(folder: Path) -> Iterator[None]:
 def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> SessionBegun:
     """Return the session that begins now, on this host or another ``machine``."""
     return SessionBegun(
+        file=_place_of(sweep),
         cells=tuple(cell.id for cell in sweep.cells),
         sources={**sources(systems_of(sweep.cells)), **digests_of_notebooks(sweep.cells)},
         machine=dict(machine or facts.machine()),

@@ -147,13 +147,17 @@ def ready_stacks() -> dict[str, ReadyStack]:
 def declared(
     system: str, module: str, name: str, kind: type[Declared], otherwise: Sequence[Declared]
 ) -> Sequence[Declared]:
-    """Return the tuple that a system's module declares, or ``otherwise`` if there is no module.
+    """Return the tuple that a system's module declares.
+
+    It is ``otherwise`` where there is no such module, or the system is not installed.
 
     Raises
     ------
     ExperimentError
         The module is wrong, or the declared objects are of another kind.
     """
+    if system not in _folders():
+        return otherwise
     place = f"{package_of(system)}.{module}"
     if importlib.util.find_spec(place) is None:
         return otherwise

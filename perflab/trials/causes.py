@@ -12,12 +12,12 @@ from typing import Any
 from perflab.errors import PerflabError
 from perflab.instruments import Accounts, Functions, FunctionTimes, Requests
 from perflab.instruments.instrument import OfNode
-from perflab.load.workload import Arrivals, ClosedLoop, Scripted, Workload
+from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.load.workload.workload import StopRules
 from perflab.recordings import Run, RunRecord, RunWriter
 from perflab.recordings.causes import ALONE, LOADED, PROFILED, folder_of
 from perflab.recordings.design import Design
-from perflab.trials.plan import RunPlan, Treatment, with_warmup
+from perflab.trials.plan import RunPlan, Treatment, timed
 from perflab.trials.progress import Event, Note
 from perflab.trials.session import Session, state_of
 from perflab.trials.trial import Bench
@@ -75,7 +75,7 @@ def parts(plan: RunPlan, duration_s: float) -> Iterator[tuple[str, RunPlan]]:
     yield ALONE, _part(plan, ALONE, lambda load: one_at_a_time(load, duration_s), accounts)
     if not all(_is_one_at_a_time(treatment.workload) for treatment in plan.treatments):
         of_node = (accounts, FunctionTimes)
-        yield LOADED, _part(plan, LOADED, lambda load: _shorter(load, duration_s), *of_node)
+        yield LOADED, _part(plan, LOADED, lambda load: as_in_run(load, duration_s), *of_node)
     yield PROFILED, _part(plan, PROFILED, lambda load: one_at_a_time(load, duration_s), Functions)
 
 
@@ -110,7 +110,7 @@ def one_at_a_time(load: Workload, duration_s: float) -> Workload:
     """Return the load of one user who waits for each answer."""
     arrivals: Arrivals = ClosedLoop(users=1, duration_s=duration_s, warmup_s=WARMUP_S)
     if isinstance(load.arrivals, Scripted):
-        changed = {"users": 1, "warmup_s": WARMUP_S, "duration_s": WARMUP_S + duration_s}
+        changed = {"users": 1, "warmup_s": WARMUP_S, "duration_s": duration_s}
         arrivals = load.arrivals.model_copy(update=changed)
     update = {"arrivals": arrivals, "stop": StopRules(), "objectives": ()}
     return load.model_copy(update=update)
@@ -120,13 +120,10 @@ def _is_one_at_a_time(load: Workload) -> bool:
     return getattr(load.arrivals, "users", 0) == 1
 
 
-def _shorter(load: Workload, duration_s: float) -> Workload:
-    """Return the load as it is, for a shorter time."""
-    arrivals = load.arrivals
-    if isinstance(arrivals, ClosedLoop | Scripted):
-        changed = {"duration_s": duration_s}
-        if isinstance(arrivals, ClosedLoop):
-            changed |= {"requests": 0, "warmup_requests": 0, "keep_up": False}
-        arrivals = arrivals.model_copy(update=changed)
-    load = load.model_copy(update={"arrivals": arrivals, "objectives": ()})
-    return with_warmup(load, WARMUP_S)
+def as_in_run(load: Workload, duration_s: float) -> Workload:
+    """Return the load of the run, for a shorter time; at a low rate for enough requests."""
+    if isinstance(load.arrivals, OpenLoop):
+        rate = max(load.arrivals.stages[0].rate, load.arrivals.stages[0].end_rate)
+        counted_s = load.arrivals.duration_s - load.arrivals.warmup_s
+        duration_s = max(duration_s, min(counted_s, REQUESTS / rate))
+    return timed(load, WARMUP_S, duration_s).model_copy(update={"objectives": ()})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,16 +25,16 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.recordings import Remark
 from perflab.recordings.design import LONGEST_MS, Design
-from perflab.stacks.backend import Instance
+from perflab.stacks.backend import used_by
 from perflab.stacks.shared_resources import Held, held_by, in_common
 from perflab.statistics.in_words import as_share
 from perflab.trials import warming
 from perflab.trials.designs import GAP_SHARE
-from perflab.trials.plan import RunPlan
+from perflab.trials.plan import RunPlan, timed
 from perflab.trials.slices import services_of_each
 from perflab.trials.trial import Bench, send_beside
 from perflab.trials.turns import ENDING_SHARE
-from perflab.trials.warming import MOST_S, shortened
+from perflab.trials.warming import MOST_S
 
 SHORT_LOAD_S, SHORT_WARMUP_S = 0.5, 0.2
 # More than a valid trial may have: a short load also holds the start of its users.
@@ -119,7 +119,7 @@ def _short_loads(bench: Bench, plan: RunPlan) -> dict[str, LoadResult]:
     for treatment in plan.treatments:
         bench.residents.activate(treatment.name)
         warmup_s = max(SHORT_WARMUP_S, getattr(treatment.workload.arrivals, "warmup_s", 0.0))
-        load = shortened(treatment.workload, SHORT_LOAD_S, min(warmup_s, MOST_S))
+        load = timed(treatment.workload, min(warmup_s, MOST_S), SHORT_LOAD_S)
         loads[treatment.name] = send_beside(bench, treatment, load)
     return loads
 
@@ -132,7 +132,9 @@ def _watched(bench: Bench, held: Mapping[str, Held]) -> Iterator[None]:
         table = ProcessTable()
         for name, so_far in held.items():
             for instance in bench.residents.active(name).values():
-                so_far.add(held_by(instance.meter().members(table)))
+                # One that has ended holds nothing; whoever asks next whether it lives tells why.
+                with suppress(OSError):
+                    so_far.add(held_by(instance.meter().members(table)))
 
     reader = Repeated(read, WATCH_S, at_end=True)
     reader.start()
@@ -205,10 +207,15 @@ def idle_use(bench: Bench, plan: RunPlan) -> dict[str, Idle]:
     """Measure for a second what services use while nobody asks."""
     names = [treatment.name for treatment in plan.treatments]
     services = services_of_each(bench.residents, names)
+
+    def used() -> dict[str, Reading]:
+        table = ProcessTable()
+        return {name: used_by(of_one, table) for name, of_one in services.items()}
+
     time.sleep(REST_S)
-    began_ns, before = time.monotonic_ns(), _used_by(services)
+    began_ns, before = time.monotonic_ns(), used()
     time.sleep(IDLE_S)
-    after, lasted_s = _used_by(services), (time.monotonic_ns() - began_ns) / 1e9
+    after, lasted_s = used(), (time.monotonic_ns() - began_ns) / 1e9
     return {
         name: Idle(
             (after[name].cpu_ns - before[name].cpu_ns) / 1e9 / lasted_s,
@@ -217,18 +224,6 @@ def idle_use(bench: Bench, plan: RunPlan) -> dict[str, Idle]:
         )
         for name in names
     }
-
-
-def _used_by(services: Mapping[str, Iterable[Instance]]) -> dict[str, Reading]:
-    """Return CPU time so far and resident memory of each treatment's own services."""
-    table = ProcessTable()
-    used = {}
-    for name, of_one in services.items():
-        readings = [each for item in of_one if (each := item.meter().read(table)) is not None]
-        used[name] = Reading(
-            sum(each.cpu_ns for each in readings), sum(each.memory_bytes for each in readings)
-        )
-    return used
 
 
 def mean_ms(result: LoadResult) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 
 from perflab.host.meters import ProcessTable, core_times
+from perflab.stacks.backend import used_by
 from perflab.stacks.residents import Residents
 
 
@@ -15,27 +15,19 @@ def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, f
 
     1.0 is one core.
     """
+
+    def idle_ns() -> int:
+        return used_by(residents.idle(treatment).values(), ProcessTable()).cpu_ns
+
     began_ns = time.monotonic_ns()
-    before_ns, stolen_ns = cpu_of_idle(residents, treatment), steal_ns()
+    before_ns, stolen_ns = idle_ns(), steal_ns()
 
     def shares() -> dict[str, float]:
         wall_ns = time.monotonic_ns() - began_ns
-        idle_ns = cpu_of_idle(residents, treatment) - before_ns
         stolen = (steal_ns() - stolen_ns) / wall_ns
-        return {"idle_cpu_share": idle_ns / wall_ns, "steal_share": stolen}
+        return {"idle_cpu_share": (idle_ns() - before_ns) / wall_ns, "steal_share": stolen}
 
     return shares
-
-
-def cpu_of_idle(residents: Residents, name: str) -> int:
-    """Return the CPU time (ns) of the residents that a treatment does not use."""
-    table = ProcessTable()
-    total = 0
-    for instance in residents.idle(name).values():
-        with contextlib.suppress(OSError):
-            reading = instance.meter().read(table)
-            total += reading.cpu_ns if reading else 0
-    return total
 
 
 def steal_ns() -> int:

@@ -273,9 +273,8 @@ class Experiment:
 
     ``steady`` names what the trials measure: a kind of messages, or requests. With ``main_job`` the
     experiment is part of 'perflab lab', which runs it with these parameters, and puts the views
-    that ``pictures`` names beside its answers. ``factors``, ``system`` and ``responses`` need not
-    be given: factors are then those of the treatments, and the others those of the system that
-    holds the experiment.
+    that ``pictures`` names beside its answers. ``system`` and ``responses`` need not be given: they
+    are then those of the system that holds the experiment.
     """
 
     name: str
@@ -284,7 +283,6 @@ class Experiment:
     parameters: type[RunParameters]
     treatments: Callable[[Any], Sequence[Treatment]]
     contrasts: Callable[[Any], Sequence[Contrast]]
-    factors: Callable[[Any], Mapping[str, tuple[str, ...]]] | None = None
     warnings: Callable[[Any], Sequence[Remark]] = lambda _: ()
     steady: Steady = BY_REQUESTS
     main_job: Mapping[str, Any] | None = None
@@ -355,8 +353,6 @@ class Experiment:
         where a service's limits do not allow the parameters.
         """
         try:
-            if self.factors:
-                return self.factors(parameters)
             return factors_of(treatments or self.treatments(parameters))
         except ValidationError as error:
             raise self._fault(error) from None

@@ -72,7 +72,8 @@ def read_parameters(path: Path, subject: str) -> tuple[dict[str, Any], dict[str,
         # A script may be a module's as well.
         if name in values and (name != "script" or ".py:" in str(values[name])):
             values[name] = str(folder / str(values[name]))
-    for item in (values, *values.get("requests", ())):
+    requests = values.get("requests")
+    for item in (values, *(requests if isinstance(requests, list) else ())):
         if isinstance(item, dict) and str(item.get("body", "")).startswith(SIGN):
             item["body"] = f"{SIGN}{folder / str(item['body'])[1:]}"
     return values, {_parameter(keys): place for keys, place in reversed(places.items())}

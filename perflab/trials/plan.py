@@ -115,7 +115,7 @@ class RunPlan(FrozenModel):
     def warmed(self, warmup_s: float, remarks: Sequence[Remark]) -> RunPlan:
         """Return the plan with the warm-up that was found, which its parameters record."""
         treatments = tuple(
-            item.model_copy(update={"workload": with_warmup(item.workload, warmup_s)})
+            item.model_copy(update={"workload": timed(item.workload, warmup_s)})
             for item in self.treatments
         )
         update = {
@@ -182,21 +182,26 @@ class RunPlan(FrozenModel):
         return mirrored_orders([item.name for item in self.treatments], self.seed, self.blocks)
 
 
-def with_warmup(workload: Workload, warmup_s: float) -> Workload:
-    """Return a load with another warm-up; what counts stays as long."""
+def timed(workload: Workload, warmup_s: float, counted_s: float | None = None) -> Workload:
+    """Return a load with another warm-up, and with another length of what counts, if given.
+
+    With a length, no number of requests bounds a closed loop any more. An open loop has one stage.
+    """
     arrivals = workload.arrivals
+    assert isinstance(arrivals, ClosedLoop | OpenLoop | Scripted)
+    changed: dict[str, Any] = {"warmup_s": warmup_s}
+    if counted_s is not None and isinstance(arrivals, ClosedLoop):
+        changed |= {"requests": 0, "warmup_requests": 0, "keep_up": False}
     if isinstance(arrivals, OpenLoop):
         (stage,) = arrivals.stages
-        longer_s = warmup_s - arrivals.warmup_s
-        stages = (stage.model_copy(update={"duration_s": stage.duration_s + longer_s}),)
-        changed: dict[str, Any] = {"stages": stages}
-    elif isinstance(arrivals, Scripted):
-        changed = {}
+        if counted_s is None:
+            counted_s = arrivals.duration_s - arrivals.warmup_s
+        changed["stages"] = (stage.model_copy(update={"duration_s": warmup_s + counted_s}),)
     else:
-        assert isinstance(arrivals, ClosedLoop)
-        changed = {"max_duration_s": warmup_s + arrivals.duration_s}
-    arrivals = arrivals.model_copy(update={**changed, "warmup_s": warmup_s})
-    return workload.model_copy(update={"arrivals": arrivals})
+        changed["duration_s"] = arrivals.duration_s if counted_s is None else counted_s
+    if isinstance(arrivals, ClosedLoop):
+        changed["max_duration_s"] = warmup_s + changed["duration_s"]
+    return workload.model_copy(update={"arrivals": arrivals.model_copy(update=changed)})
 
 
 def _alone(treatment: Treatment) -> Treatment:

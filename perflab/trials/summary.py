@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from perflab.recordings.responses import lower_end_column
 
 # After its last window a service still works on requests in flight.
 DRAIN_NS = 1_000_000_000
+# Of the generator's judgement; a trial has its reasons and remarks, and an instrument the CPU time.
+NOT_IN_COLUMNS = ("loop_delay_p50_ms", "client_cpu_us_per_request", "reasons", "warnings")
 
 
 def load_columns(result: LoadResult) -> dict[str, Any]:
@@ -43,19 +45,8 @@ def load_columns(result: LoadResult) -> dict[str, Any]:
 
 def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
     """Return what the generator found about itself."""
-    return {
-        "run_delay_share": check.run_delay_share,
-        "generator_lag_p50_ms": check.lag_p50_ms,
-        "generator_lag_p99_ms": check.lag_p99_ms,
-        "loop_delay_p99_ms": check.loop_delay_p99_ms,
-        "loop_delay_max_ms": check.loop_delay_max_ms,
-        "client_cpu_share": check.cpu_share,
-        "littles_law_ratio": check.littles_law_ratio,
-        "client_mean_late_ms": check.mean_late_ms,
-        "client_stalled_share": check.stalled_share,
-        "client_steal_share": check.steal_share,
-        "censored": check.censored,
-    }
+    names = (field.name for field in fields(check) if field.name not in NOT_IN_COLUMNS)
+    return {name: getattr(check, name) for name in names}
 
 
 class OnTime(NamedTuple):

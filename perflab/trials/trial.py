@@ -290,7 +290,11 @@ def send(
     """
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
-    meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
+    try:
+        meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
+    except OSError:
+        residents.check_alive(name)
+        raise
     address, allowed = _address(bench, treatment, treatment.workload)
     watch = _Watch(bench, name)
     with _begun(so_far.sensors) as metered:
@@ -322,6 +326,8 @@ def send_beside(bench: Bench, treatment: Treatment, load: Workload) -> LoadResul
     result = bench.generator.run(load, address, check=watch, allowed=allowed)
     try:
         watch.raise_death()
+        # A load may be shorter than the time between two looks.
+        bench.residents.check_alive(treatment.name)
     except StackError:
         result.discard()
         raise

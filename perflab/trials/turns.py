@@ -14,7 +14,6 @@ import pandas as pd
 from perflab.stacks.backend import Instance
 from perflab.trials.designs import Rounds, Turn
 
-clock = time.monotonic_ns
 POLL_EVERY_S = 0.25
 # Requests may end in this share of a gap; in the rest one service is paused and another resumed.
 ENDING_SHARE = 0.75
@@ -88,7 +87,7 @@ class _Account:
         self._since_ns = 0
 
     def pause(self) -> None:
-        self._since_ns = self._since_ns or clock()
+        self._since_ns = self._since_ns or time.monotonic_ns()
         for service in self._services:
             service.pause()
 
@@ -96,7 +95,7 @@ class _Account:
         for service in self._services:
             service.resume()
         if self._since_ns and self._services:
-            self._paused_ns.append((self._since_ns, clock()))
+            self._paused_ns.append((self._since_ns, time.monotonic_ns()))
         self._since_ns = 0
 
     def pauses(self) -> np.ndarray:
@@ -107,11 +106,11 @@ class _Account:
 def _resume(accounts: Mapping[str, _Account], turn: Turn, start_ns: int) -> int:
     """Resume the services of a turn; return how late that is for its window, in ns."""
     accounts[turn.treatment].resume()
-    return max(0, clock() - start_ns - round(turn.start_s * 1e9))
+    return max(0, time.monotonic_ns() - start_ns - round(turn.start_s * 1e9))
 
 
 def _sleep_until(instant_ns: int, is_over: Callable[[], bool]) -> bool:
     """Sleep until an instant; return False where the loads are over before it."""
-    while (left_ns := instant_ns - clock()) > 0 and not is_over():
+    while (left_ns := instant_ns - time.monotonic_ns()) > 0 and not is_over():
         time.sleep(min(left_ns / 1e9, POLL_EVERY_S))
     return not is_over()

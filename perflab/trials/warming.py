@@ -19,9 +19,9 @@ from perflab.analysis.doubts.still_warming import UNFINISHED
 from perflab.host.meters import ProcessTable
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.result import LoadResult
-from perflab.load.workload import ClosedLoop, Scripted, Workload
 from perflab.recordings import Remark
-from perflab.trials.plan import RunPlan, Treatment
+from perflab.stacks.backend import used_by
+from perflab.trials.plan import RunPlan, Treatment, timed
 from perflab.trials.trial import Bench, send_beside
 
 # A service that needs none is warmed up for the least time, and nobody waits longer than the most.
@@ -159,7 +159,8 @@ def find(bench: Bench, plan: RunPlan) -> WarmUp:
 def _sent(bench: Bench, treatment: Treatment) -> tuple[Course, LoadResult]:
     """Send windows until a treatment is warm, or for the most time; return the last one's load."""
     course, began = Course(), time.monotonic()
-    load, result = shortened(treatment.workload, WINDOW_S, SETTLE_S), None
+    services = bench.residents.active(treatment.name).values()
+    load, result = timed(treatment.workload, SETTLE_S, WINDOW_S), None
     while result is None or (
         known(course.response_ms)
         and course.windows() is None
@@ -169,33 +170,13 @@ def _sent(bench: Bench, treatment: Treatment) -> tuple[Course, LoadResult]:
     ):
         if result is not None:
             result.discard()
-        before_ns = _cpu_ns(bench, treatment)
+        before_ns = used_by(services, ProcessTable()).cpu_ns
         result = send_beside(bench, treatment, load)
         good = [rows[rows["error"] == 0] for rows in result.rows]
         measured = [rows[rows["stage"] == MEASURE] for rows in good]
         times_ns = np.concatenate([rows["done_ns"] - rows["planned_ns"] for rows in measured])
         course.response_ms.append(float(times_ns.mean()) / 1e6 if len(times_ns) else math.nan)
-        cpu_ns, count = _cpu_ns(bench, treatment) - before_ns, sum(map(len, good))
+        cpu_ns = used_by(services, ProcessTable()).cpu_ns - before_ns
+        count = sum(map(len, good))
         course.cpu_us.append(cpu_ns / 1e3 / count if count else math.nan)
     return course, result
-
-
-def _cpu_ns(bench: Bench, treatment: Treatment) -> int:
-    """Return the CPU time of a treatment's services so far; 0 where the lab started none."""
-    table, active = ProcessTable(), bench.residents.active(treatment.name)
-    readings = [instance.meter().read(table) for instance in active.values()]
-    return sum(reading.cpu_ns for reading in readings if reading)
-
-
-def shortened(workload: Workload, length_s: float, warmup_s: float) -> Workload:
-    """Return a trial's load with another warm-up, and another length of what counts."""
-    words = workload.arrivals.model_dump()
-    if isinstance(workload.arrivals, Scripted):
-        words["duration_s"] = length_s
-    elif isinstance(workload.arrivals, ClosedLoop):
-        words |= {"duration_s": length_s, "max_duration_s": length_s + warmup_s}
-    else:
-        whole_s = length_s + warmup_s
-        words["stages"] = [{**stage, "duration_s": whole_s} for stage in words["stages"][:1]]
-    words["warmup_s"] = warmup_s
-    return Workload.model_validate({**workload.model_dump(), "arrivals": words})

@@ -1,4 +1,4 @@
-"""Send one command to the server; fail unless it answers that it was done, or with a number.
+"""Send one command to the server; fail unless it answers that it was done, a number or a text.
 
 Environment: STORE_HOST, STORE_PORT, PASSWORD_FILE.
 """
@@ -20,6 +20,8 @@ def main() -> None:
             stream.write(f"{words}\r\n".encode())
             stream.flush()
             answer = stream.readline().decode().strip()
+            if answer.startswith("$"):
+                answer = f"+{stream.read(max(0, int(answer[1:]))).decode()}"
             # While it loads its data it answers "-LOADING".
             if not answer.startswith(("+", ":")):
                 sys.exit(answer or "the server closed the connection")

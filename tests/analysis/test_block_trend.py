@@ -90,6 +90,19 @@ def test_one_treatment_alone_is_an_effect_and_no_trend() -> None:
     assert old == new < 0, "faster from block to block is a trend, too"
 
 
+def test_blocks_that_are_all_equal_have_no_trend() -> None:
+    times = pd.DataFrame({"old": np.ones(BLOCKS), "new": np.full(BLOCKS, 2.0)})
+    assert changes_of(times, pd.Series(np.ones(BLOCKS))) == ()
+
+
+def test_one_block_that_lies_apart_does_not_move_the_change() -> None:
+    times, speeds = pd.DataFrame({"old": RISING, "new": RISING}), pd.Series(np.ones(BLOCKS))
+    apart = times.copy()
+    apart.iloc[0] /= 10
+    assert changes_of(apart, speeds) == pytest.approx(changes_of(times, speeds), rel=0.2)
+    assert changes_of(times, speeds)[0] == pytest.approx(np.log(1.8), rel=0.1)
+
+
 def few(*throughputs: float, machine: bool = False) -> tuple[float, ...]:
     """Return the changes told of a few blocks in which two sides serve so much."""
     times = 1 / np.array(throughputs)

@@ -53,7 +53,7 @@ def test_equivalence_is_claimed_wrongly_in_no_more_than_one_of_twenty() -> None:
 def test_equal_treatments_are_called_different_in_no_more_than_one_of_twenty(
     blocks: int, condition: str
 ) -> None:
-    assert different(blocks, 0.05, condition=condition, sets=400).interval[0] <= 0.05
+    assert different(blocks, 0.05, condition=condition, sets=400).ends()[0] <= 0.05
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9])

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from perflab.host import facts
 from perflab.host.lock import Holder
 from perflab.host.meters import CoreTimes
+from perflab.recordings.switches import SWITCHES
 from perflab.stacks import doctor
 from perflab.stacks.doctor import Finding
 from tests.cli.conftest import Tell
@@ -35,15 +37,24 @@ def test_cores_that_cannot_be_kept_apart_are_told() -> None:
     [
         ("SMT", "1", "beware", "smt/control"),
         ("SMT", "0", "ok", "off"),
+        ("SMT", "unknown", "ok", "does not report"),
         ("governor", "powersave", "beware", "--governor performance"),
-        ("turbo (Intel)", "0", "beware", "echo 1 >"),
-        ("turbo", "1", "beware", "echo 0 >"),
-        ("governor", "", "ok", "does not report"),
+        ("governor", "userspace", "beware", "--governor performance"),
+        ("governor", "performance", "ok", "performance"),
+        ("governor", "unknown", "ok", "does not report"),
+        ("turbo", "on", "beware", "echo 1 >"),
+        ("turbo", "off", "ok", "off"),
+        ("clock_source", "hpet", "beware", "current_clocksource"),
+        ("clock_source", "tsc", "ok", "tsc"),
     ],
 )
 def test_what_the_kernel_tells_is_judged(what: str, value: str, state: str, word: str) -> None:
-    (known,) = [switch for switch in doctor.SWITCHES if switch[0] == what]
-    check_finding(doctor.switch(what, value, *known[2:]), state, word)
+    known = {"SMT": doctor.SMT, **SWITCHES}[what]
+    check_finding(doctor.switch(known, value), state, word)
+
+
+def test_all_that_a_record_has_of_the_machine_is_judged_by_one_table() -> None:
+    assert facts.switches().keys() == SWITCHES.keys() <= facts.environment().keys()
 
 
 def test_little_room_is_told() -> None:

@@ -65,6 +65,7 @@ def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
          "which must be text, a number or a list"),
         ("users = 2", 'timeout_s = "long"', "line 12: timeout_s = 'long': must be a number"),
         ("users = 2", "path = 7", "line 12: path = 7: must be text"),
+        ("users = 2", "requests = 1000", "line 12: requests = 1000: "),
         ('"cpu>1.1"', "7", "line 3: fail_on = 7: must be text"),
         ("'v1.10'", "#", "line 6: variants = ['v1.9=command:cat {port}']: must have at least 2"),
         ("users = 2", "", "line 13: unknown parameter 'load_line'"),

@@ -16,7 +16,7 @@ from perflab.recordings import Run
 from tests.systems.custom.test_variants import COMMAND, checked, git, two_revisions
 
 SERVER = (services_dir() / "duel_example" / "server.py").read_text()
-SMALL = ("--blocks", "2", "--duration", "0.3", "--warmup", "0.1", "--users", "1")
+SMALL = ("--blocks", "1", "--duration", "0.3", "--warmup", "0.1", "--users", "1")
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def test_treatments_are_shown_against_the_first_with_n(perflab: Tell, tmp_path: 
     assert "b / a" in output
     assert "2, 2" in output
     assert "nothing pairs these loads" in output
+    assert "a | b" in perflab(tmp_path, "runs", COLUMNS="300")[0]
     (run,) = json.loads(perflab(tmp_path, "runs", "--json")[0])
     assert run["trials"] == {"valid": 0, "invalid": 0, "failed": 0, "not judged": 4}
 

@@ -65,6 +65,15 @@ def test_the_recording_holds_every_request(server: str, tmp_path: Path) -> None:
     assert "nothing is overwritten" in error
 
 
+@pytest.mark.promise
+def test_a_credential_of_the_address_is_not_in_the_recording(server: str, tmp_path: Path) -> None:
+    address = f"{server}?token=hunter2-Qq71"
+    perflab.send_load(address, users=1, requests=5, out=str(tmp_path / "out"))
+    record = (tmp_path / "out" / "load.json").read_text()
+    assert "hunter2" not in record
+    assert json.loads(record)["url"].startswith(f"{server}?token={{env:TOKEN")
+
+
 def test_the_command_has_every_option_of_a_load() -> None:
     options = {name.removesuffix("_s") for name in LoadOptions.model_fields} - {"url"}
     assert options == set(FLAGS)
@@ -89,8 +98,8 @@ def test_a_value_that_came_out_empty_is_refused(perflab: Tell, tmp_path: Path, f
         ("http://127.0.0.1:9/ --users 3 --rate 5 --pacing 1 --end-marker z --burst 2 -d 9",
          ("give one of", "--end-marker needs", "--duration does not go", "nothing was")),
         ("http://127.0.0.1:9/ --users 3 --header x --objective y --timeout -1",
-         ("--header: 'x' is not like 'Name: value'", "--objective: 'y' is not like 'p99<1000ms'",
-          "--timeout -1.0: must be above 0")),
+         ("--header entry 1: must be like 'Name: value'",
+          "--objective: 'y' is not like 'p99<1000ms'", "--timeout -1.0: must be above 0")),
         ("http://example.org/ --users 3", ("--allow-target example.org",)),
     ],
 )  # fmt: skip

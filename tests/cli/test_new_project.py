@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -127,12 +128,20 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, object]]] = {
     ),
     "words of a shell": (
         {"requirements.txt": "gunicorn", "Procfile": "web: cd src && MODE=1 gunicorn app"},
-        {"command": "sh -c 'exec cd src && MODE=1 gunicorn app'",
+        {"command": "sh -c 'PATH=$PWD/.venv/bin:$PATH; cd src && MODE=1 gunicorn app'",
          "prepare": f"{VENV} -r requirements.txt"},
     ),
     "shell": (
         {"Procfile": "web: exec ./serve $PORT | tee log"},
-        {"command": "sh -c 'exec ./serve {port} | tee log'"},
+        {"command": "sh -c './serve {port} | tee log'"},
+    ),
+    "a variable": (
+        {"Procfile": "web: MODE=1 ./serve $PORT"},
+        {"command": "sh -c 'MODE=1 ./serve {port}'"},
+    ),
+    "a redirection": (
+        {"Procfile": "web: ./serve $PORT > log"},
+        {"command": "sh -c 'exec ./serve {port} > log'"},
     ),
     "dockerfile": ({"Dockerfile": "FROM scratch"}, {}),
     "damaged": ({"package.json": '{"scripts": 7', "pyproject.toml": "[", "go.mod": "\0"}, {}),
@@ -157,6 +166,23 @@ def test_what_is_found_stands_in_the_file_and_a_duel_understands_it(
     revisions = [f"{each}=tree:{here}" for each in ("old", "new")]
     options = {"variants": revisions} | ({} if "command" in parameters else {"command": "cat"})
     assert given("custom_service", "", options, "")[0]["variants"] == revisions
+
+
+def test_every_command_of_a_line_runs_with_the_projects_own_programs(here: Path) -> None:
+    programs = here / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("python", "gunicorn"):
+        (programs / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (programs / name).chmod(0o755)
+    (here / "requirements.txt").write_text("gunicorn\n")
+    (here / "Procfile").write_text(
+        "web: python manage.py migrate && gunicorn app --bind 0.0.0.0:$PORT\n"
+    )
+    new_project()
+    command = str(read_parameters(here / FILE, "test")[0]["command"])
+    words = shlex.split(command.replace("{host}", "127.0.0.1").replace("{port}", "8000"))
+    done = subprocess.run(words, cwd=here, capture_output=True, text=True, check=True)
+    assert done.stdout == "python manage.py migrate\ngunicorn app --bind 127.0.0.1:8000\n"
 
 
 def test_variables_that_a_service_reads_are_named_and_none_is_set(here: Path) -> None:

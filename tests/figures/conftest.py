@@ -18,12 +18,11 @@ CODECS = Case(
     },
 )  # fmt: skip
 # The figures of each recording.
-WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown", "in_flight"]
+WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown"]
 OF_REQUESTS = [
     "effect", "throughput", "latency_ecdf", "latency_cpu", "time_breakdown", "core_time",
-    "in_flight",
 ]  # fmt: skip
-OF_INFERENCE = [*WITHOUT_A_TRIAL[:-1], "core_time", "in_flight"]
+OF_INFERENCE = [*WITHOUT_A_TRIAL, "core_time"]
 OF_A_DATABASE = [*OF_INFERENCE, "database_waits", "latency_cpu", "flush_cost"]
 VIEWS = {
     "normal": OF_A_DATABASE,

@@ -29,8 +29,9 @@ def pictures(run: Run) -> dict[str, LabFigure]:
     return {view.name: picture(view, run) for view in views_of(run)}
 
 
+@cache
 def shown_texts(figure: Figure) -> list[Text]:
-    """Return the texts that are drawn (axes keep ticks beyond their limits)."""
+    """Return the texts of a finished figure that are drawn (axes keep ticks beyond limits)."""
     figure.draw_without_rendering()
     unseen = set()
     for axes in figure.axes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,11 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from perflab.figures.charts.axes import log_axis
-from perflab.figures.charts.layers import draw_points
-from perflab.figures.origin import page_of
+from perflab.figures.charts.layers import Published, draw_points
+from perflab.figures.origin import Page, page_of
 from perflab.figures.plots.throughput import BEYOND, draw_throughput, throughput_table
 from perflab.figures.theme import Style
-from perflab.figures.view import ARROW, draw_interval
+from perflab.figures.view import ARROW, OTHER_LOAD, SAME_LOAD, draw_interval
 from tests.figures.shown import one_line
 from tests.support.synthetic import write_run
 
@@ -114,3 +114,16 @@ def test_refused_points_are_hollow_and_lie_below_valid_ones(
     assert below.get_edgecolor()[0] == pytest.approx(to_rgba("#102030"))
     assert above.get_facecolor()[0] == pytest.approx(to_rgba("#102030"))
     assert above.get_zorder() == how.get("zorder", 3)
+
+
+def test_published_values_at_another_load_are_hollow() -> None:
+    layer, axes, page = Published(), Figure().subplots(), cast(Page, None)
+    places = {"x": [1.0, 2.0, math.nan], "y": [0.0, 1.0, 2.0]}
+    states = [SAME_LOAD, OTHER_LOAD, OTHER_LOAD]
+    rows = pd.DataFrame({"what": "published", "state": states, **places})
+    layer.draw(axes, rows, page)
+    assert [line.get_markerfacecolor() == "white" for line in axes.get_lines()] == [False, True]
+    labels = [handle.get_label() for handle in layer.key(rows, page)]
+    assert labels == ["published, same load", "published; this run: other load"]
+    (only,) = layer.key(rows[:1], page)
+    assert only.get_label() == labels[0]

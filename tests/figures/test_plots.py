@@ -16,14 +16,12 @@ import perflab
 from perflab.analysis.accounts.profiles import function_shares
 from perflab.analysis.evaluation import evaluate
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
-from perflab.figures.origin import typical_rows
+from perflab.figures.origin import page_of, typical_rows
 from perflab.figures.plots import time_breakdown
 from perflab.figures.plots.profile import MOST_FUNCTIONS
 from perflab.figures.plots.rates import rate_table
-from perflab.figures.plots.throughput import throughput_view
-from perflab.figures.plots.time_breakdown import time_breakdown_view
 from perflab.figures.theme import luminance
-from perflab.figures.view import OTHER_LOAD, SAME_LOAD
+from perflab.figures.view import draw_table, reread
 from perflab.recordings import Run
 from perflab.reports.figures import save_all
 from perflab.reports.section import write_section
@@ -94,39 +92,12 @@ def lines_of(figure: Figure, gid: str) -> list[Line2D]:
     return [line for line in figure.axes[0].lines if line.get_gid() == gid]
 
 
-@pytest.mark.parametrize("times", [0.5, 4.0])
-def test_published_values_are_drawn_inside_the_axes_and_on_no_word(normal, times) -> None:
-    whole = TIME_BREAKDOWN.table(normal).query("part == @time_breakdown.WHOLE_RESPONSE")
-
-    def published(_run: Run, _response: str) -> pd.DataFrame:
-        value = whole["mean_ms"] * times
-        return pd.DataFrame({"treatment": whole["treatment"], "value": value, "load": SAME_LOAD})
-
-    figure = picture(time_breakdown_view(published), normal)
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    boxes = [mark.get_window_extent().padded(2) for mark in lines_of(figure, "published")]
-    assert len(boxes) == len(whole)
-    assert all(axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1 for box in boxes)
-    words = [text.get_window_extent() for text in shown_texts(figure)]
-    assert not [box for box in boxes for word in words if box.overlaps(word)]
-
-
-@pytest.mark.parametrize(
-    ("load", "is_hollow", "words"),
-    [(SAME_LOAD, False, "published, same load"), (OTHER_LOAD, True, "this run: other load")],
-)
-def test_published_values_at_another_load_are_hollow(normal, load, is_hollow, words) -> None:
-    names = normal.valid_trials()["treatment"].unique()
-
-    def published(_run: Run, _response: str) -> pd.DataFrame:
-        return pd.DataFrame({"treatment": names, "value": 100.0, "load": load})
-
-    figure = picture(throughput_view(published), normal)
-    marks = lines_of(figure, "published")
-    assert len(marks) == len(names)
-    assert {line.get_markerfacecolor() == "white" for line in marks} == {is_hollow}
-    assert words in all_words(figure)
+def test_published_means_of_an_older_table_are_no_part_of_a_response(normal) -> None:
+    table = TIME_BREAKDOWN.table(normal)
+    whole = table[table["part"] == time_breakdown.WHOLE_RESPONSE]
+    older = pd.concat([table, whole.assign(part="published", mean_ms=1e4)], ignore_index=True)
+    drawn = draw_table(TIME_BREAKDOWN, reread(older), page_of(normal))
+    assert all_words(drawn) == all_words(picture(TIME_BREAKDOWN, normal))
 
 
 def test_trials_that_do_not_count_are_explained_where_there_are_any(normal, single) -> None:
@@ -204,11 +175,7 @@ def test_parts_that_may_lie_side_by_side_differ_in_greyscale() -> None:
 def test_a_breakdown_has_six_parts_and_the_others_together(normal) -> None:
     table = TIME_BREAKDOWN.table(normal)
     drawn = time_breakdown._with_few_parts(table)
-    parts = [
-        part
-        for part in drawn["part"].unique()
-        if part not in (time_breakdown.WHOLE_RESPONSE, "published")
-    ]
+    parts = [part for part in drawn["part"].unique() if part != time_breakdown.WHOLE_RESPONSE]
     assert len(parts) == time_breakdown.MOST_PARTS + 1
     assert time_breakdown.OTHERS in all_words(picture(TIME_BREAKDOWN, normal))
     sums = [

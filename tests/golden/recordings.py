@@ -167,10 +167,10 @@ CASES = {
         cut_off={"rung": "thread_keeps_reused"},
         bounds=TIMES,
         parameters={
-            "sets": ("phases", "interaction", "clients", "naive"),
+            "sets": ("phases", "interaction", "naive"),
             "rungs": (
                 "sequential", "phase_1", "phase_2", "thread_closes_new", "thread_keeps_reused",
-                "naive_closes_new", "users_1", "users_4", "users_10", "users_50",
+                "naive_closes_new",
             ),
         },
     ),

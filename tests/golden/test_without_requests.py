@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
 
 from perflab.analysis.evaluation import evaluate
 from perflab.figures.view import draw_view, reread
-from perflab.recordings import without_rows
+from perflab.paths import project_root
 from perflab.reports.figures import views_of
 from perflab.reports.section import write_section
 from tests.golden.outputs import as_csv, findings_of
 from tests.golden.recordings import write_recording
 
+without_rows = runpy.run_path(str(project_root() / "scripts" / "reference.py"))["without_rows"]
 LACKS = "recording lacks the rows of"
 NAMES = (
     "synchronous_commit", "latency_cpu", "chat_ladder", "llm_streaming", "registry_downloads",

@@ -72,6 +72,16 @@ def test_every_installed_package_is_recorded_with_its_version() -> None:
     assert len(packages) > 50
 
 
+def test_a_folder_of_a_package_without_a_name_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone-1.0.dist-info").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    packages = facts.installed.__wrapped__()
+    assert packages["numpy"] == metadata.version("numpy")
+    assert "gone" not in packages
+
+
 @pytest.mark.promise
 def test_a_wheel_in_somebodys_repository_tells_its_own_commit_and_not_theirs(
     checkout: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
+from aiohttp import WSMsgType, web
 
+from perflab.errors import ProfilerFailed
 from perflab.host.blocked_threads import CALLS, SLEEP, TIMER, BlockedThreads, blocked_in
 from perflab.host.meters import ProcessTreeMeter
 from perflab.instruments import functions
 from perflab.instruments.accounts import statement_rows, waits
 from perflab.instruments.functions import Functions
 from perflab.instruments.node_profile import (
+    CLOSE,
     NodeProfile,
     call_chains,
     functions_of,
@@ -26,6 +35,7 @@ from perflab.instruments.node_profile import (
 )
 from perflab.instruments.py_spy import Profile
 from perflab.instruments.py_spy_profiles import own_functions
+from tests.stacks.asking import wait_until
 from tests.support.children import child
 
 SLEEPER = """
@@ -242,6 +252,93 @@ def test_a_node_is_profiled_by_itself_and_listens_to_nobody_afterwards(tmp_path:
         started.wait()
     assert counts["digits (server.js)", ""] > 0
     assert [chain for chain in chains if chain.endswith("digits (server.js)")]
+
+
+class Inspector:
+    """Node's inspector at the higher of two ports, which begins to listen on a signal.
+
+    It hangs up at the method ``ends_at``, and gives no profile. The service listens at the other
+    port. ``asked`` are the methods, and the expressions that it is to evaluate.
+    """
+
+    def __init__(self, ends_at: str = "") -> None:
+        self._ends_at = ends_at
+        self.asked: list[str] = []
+        self._ports: list[int] = []
+        self._is_open = False
+
+    @property
+    def process(self) -> Any:
+        """Return the process as psutil has it."""
+        return SimpleNamespace(
+            send_signal=lambda _: setattr(self, "_is_open", True),
+            net_connections=lambda _: self._listening() if self._is_open else [],
+            cwd=lambda: "/srv",
+        )
+
+    def _listening(self) -> list[Any]:
+        status = psutil.CONN_LISTEN
+        return [SimpleNamespace(laddr=SimpleNamespace(port=n), status=status) for n in self._ports]
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever)
+        thread.start()
+        runner = asyncio.run_coroutine_threadsafe(self._start(), loop).result()
+        try:
+            yield
+        finally:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    async def _start(self) -> web.AppRunner:
+        app = web.Application()
+        app.add_routes([web.get("/json", self._addresses), web.get("/it", self._inspect)])
+        runner = web.AppRunner(app)
+        await runner.setup()
+        for _ in range(2):
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self._ports = sorted(port for _, port in runner.addresses)
+        return runner
+
+    async def _addresses(self, request: web.Request) -> web.Response:
+        if request.url.port == self._ports[0]:
+            return web.json_response({"of": "the service"})
+        address = f"ws://127.0.0.1:{request.url.port}/it"
+        return web.json_response([{"webSocketDebuggerUrl": address}])
+
+    async def _inspect(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for message in socket:
+            assert message.type == WSMsgType.TEXT
+            asked = json.loads(message.data)
+            self.asked.append(asked["params"].get("expression", asked["method"]))
+            # What closes the inspector ends the connection.
+            if asked["method"] in (self._ends_at, "Runtime.evaluate"):
+                break
+            await socket.send_json({"id": asked["id"], "result": {}})
+        return socket
+
+
+def test_the_inspector_is_closed_where_node_gives_no_profile() -> None:
+    inspector = Inspector()
+    with inspector.serving():
+        profile = NodeProfile(inspector.process)
+        profile.begin()
+        with pytest.raises(ProfilerFailed, match="Node's inspector: 'profile'"):
+            profile.samples()
+        wait_until(lambda: inspector.asked[-2:] == ["Profiler.stop", CLOSE], timeout_s=10)
+
+
+def test_an_inspector_that_hangs_up_is_told_as_a_profiler_that_failed() -> None:
+    inspector = Inspector(ends_at="Profiler.start")
+    with inspector.serving(), pytest.raises(ProfilerFailed, match="Node's inspector: "):
+        NodeProfile(inspector.process).begin()
+    assert inspector.asked[-1] == "Profiler.start"
 
 
 def node(number: int, name: str, url: str, *children: int) -> dict[str, object]:

@@ -15,6 +15,7 @@ from perflab.errors import ProfilerFailed
 from perflab.instruments.functions import sampler_of
 from perflab.instruments.perf_profile import PerfProfile, functions_of
 from perflab.instruments.py_spy_profiles import Function
+from tests.support.children import SLEEPS, child
 
 GO = """\
 \t           8b04f runtime.memmove (/srv/shop)
@@ -91,6 +92,28 @@ def test_a_compiled_program_is_profiled_and_goes_on(tmp_path: Path) -> None:
         started.wait()
     assert functions.most_common(1)[0][0] == ("digits", "")
     assert [chain for chain in chains if chain.endswith("digits (works);digits (works)")]
+
+
+@pytest.mark.promise
+def test_a_child_that_has_ended_does_not_lose_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    with child(SLEEPS) as service:
+        profile = PerfProfile([ended.pid, service.pid], 1.0, {})
+        program = Path(f"/proc/{service.pid}/exe").readlink()
+        monkeypatch.setattr(profile, "_text", lambda: f"\t  1 work ({program})\n")
+        functions, _ = profile.samples()
+    assert functions == {("work", ""): 1}
+
+
+@pytest.mark.promise
+def test_where_all_processes_have_ended_the_program_is_gone(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    profile = PerfProfile([ended.pid], 1.0, {})
+    profile._folder = tmp_path
+    with pytest.raises(ProfilerFailed, match="all of its processes have ended"):
+        profile.samples()
 
 
 def test_without_perf_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ def test_a_burst_lasts_until_its_last_end(tmp_path: Path) -> None:
     result = downloads(tmp_path, 20.0)
     assert result.at_once
     assert result.window == (result.begin_ns, result.end_ns) == (BEGIN_NS, BEGIN_NS + 20 * S)
-    assert check(result, burst()).cpu_share == pytest.approx(1 / 20)
+    assert check(result, burst()).client_cpu_share == pytest.approx(1 / 20)
 
 
 WORK = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=2))
@@ -146,7 +146,7 @@ def report() -> dict[str, Any]:
         "cpu": cpu, "began_ns": BEGIN_NS, "unsent": 0,
         "wakeups": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
         "capped": 0, "resent": 0, "stopped": "",
-        "clock_step_ms": 0.0, "real_time": True, "first_errors": [], "packed": {},
+        "clock_step_ms": 0.0, "real_time": True, "first_errors": [],
     }  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
     load_result(tmp_path, np.array(done_s))
     result = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), start_ns=0)
     judged = check(result, WORK)
-    assert judged.cpu_share == pytest.approx(share)
+    assert judged.client_cpu_share == pytest.approx(share)
     assert judged.run_delay_share == 0
     assert "generator.cpu" not in {reason.code for reason in judged.reasons}
 

@@ -38,6 +38,7 @@ UNITS = (
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "_kept", {})
     monkeypatch.setattr(credentials, "_known", {})
+    monkeypatch.setattr(credentials, "_names", {})
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,8 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         (target, f"/items?token={SECRET}&page=2"),
         (target, f"/items?page=2&X-Amz-Signature={SECRET}"),
         (target, f"http://me:{SECRET}@127.0.0.1:8000/"),
+        (target, f"http://me:a#{SECRET}@127.0.0.1:8000/"),
+        (command, f"env DATABASE_URL=postgres://app:a?b#{SECRET}@db/x python app.py"),
         (body, json.dumps({"user": "me", "password": SECRET})),
         (body, f"user=me&password={SECRET}"),
         (body, f"token={SECRET}"),
@@ -110,7 +113,11 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         (body, f'--b\nContent-Disposition: form-data; name="api_key"\n\nA\n{SECRET}\n--b--'),
         (body, json.dumps({"passwords": 1, "password": [SECRET]})),
         (body, json.dumps({"query": f'mutation {{ login(password: "{SECRET}") {{ id }} }}'})),
-        (header, f"X-Forwarded: Bearer {SECRET}"),
+        (header, f"X-Forwarded: Bearer {SECRET}"), (header, f"X-Token: {{{SECRET}}}"),
+        (body, f'{{"password": "{{of}}{SECRET}"}}'),
+        (header, f"Authorization: Bearer {{{SECRET}}}"),
+        (header, f"Cookie: a={SECRET}; id={{user}}"),
+        (body, f'{{"password": "{SECRET}{{random:1-9}}"}}'), (header, f"X-Key: {SECRET}={{user}}"),
         (header, f"Referer: http://me:{SECRET}@127.0.0.1/"),
         (header, f"Referer: http://127.0.0.1/?token={SECRET}"),
         (target, f"/items;jsessionid={SECRET}"),
@@ -141,6 +148,9 @@ def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, t
         (command, "python app.py --sort-key=name --config '{\"port\": 1}'"),
         (command, "python app.py --max-tokens 100 --port {port}"), (command, "env A=1 PWD=/x app"),
         (command, "python  app.py   'a b'"), (target, "/get?key=5&page=2"),
+        (target, "http://127.0.0.1:8000?email=joe@x.com"), (target, "http://[::1]:80?email=joe@x.com"),
+        (target, "mongodb://a:27017,b:27017?x=y@z"),
+        (shell, "curl http://127.0.0.1:{port}?email=joe@x.com"),
         (variant, "token=command:python app.py"), (variant, "key=git:.@HEAD"),
         (body, "<key>a</key>"), (command, "gunicorn keys:app -u 1000 --user www"),
         (shell, "python -m uvicorn token:app"), (command, "npm run start:token"),
@@ -161,7 +171,9 @@ def test_a_credential_leaves_its_place_to_a_reference_that_gives_it_back(form, t
         (body, '{"text": "hello"}'), (body, '{"query": "{ items(sort: \\"name\\") { id } }"}'),
         (header, "Accept: text/html; charset=utf-8"), (variable, "JAVA_OPTS=-Dserver.port={port}"),
         (shell, "npm ci --cache keys --auth-type $KIND"), (command, "app -H 'X-Trace: 1'"),
-        (shell, "make && TOKEN=$TOKEN ./build"),
+        (shell, "make && TOKEN=$TOKEN ./build"), (target, "/login?token={line:tokens.txt}"),
+        (body, '{"name": "{line:users.txt}", "password": "{line:passwords.txt}"}'),
+        (header, "Authorization: Bearer {line:tokens.txt}"), (header, "Cookie: sid={line:a.txt}"),
     ],
 )  # fmt: skip
 def test_all_else_stays_as_it_is(form, text) -> None:
@@ -233,6 +245,25 @@ def test_a_credential_that_is_mistyped_is_not_repeated(words: tuple[str, str]) -
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.promise
+@pytest.mark.parametrize("text", [SECRET, f"{SECRET}=="])
+@pytest.mark.parametrize("named", ["headers", "env"])
+def test_a_credential_without_a_name_is_not_repeated(named: str, text: str) -> None:
+    variants = ["a=command:cat {port}", "b=command:cat {port}"]
+    entries = ["A: 1" if named == "headers" else "A=1", f"-{text}"]
+    with pytest.raises(ParameterError) as caught:
+        given("custom_service", "", {"variants": variants, named: entries}, "")
+    assert "entry 2: " in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.promise
+def test_a_header_of_a_load_without_a_name_is_not_repeated() -> None:
+    with pytest.raises(ParameterError, match="--header entry 1: must be like") as caught:
+        LoadOptions.of({"url": "http://127.0.0.1:1/", "users": 1, "headers": [SECRET]})
+    assert SECRET not in str(caught.value)
+
+
 def test_a_value_in_the_list_of_secret_names_is_refused_and_not_shown() -> None:
     with pytest.raises(ParameterError) as caught:
         LoadOptions.of({"url": "http://127.0.0.1:1/", "users": 1, "secret": ["hunter2"]})
@@ -273,6 +304,19 @@ def test_a_load_whose_variable_is_missing_does_not_begin(monkeypatch: pytest.Mon
     )
     with pytest.raises(ParameterError, match="ABSENT_HERE is not set"):
         options.workload()
+
+
+@pytest.mark.promise
+def test_a_credential_that_is_no_text_is_refused_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BYTES_HERE", "hunter2-\udcff")
+    options = LoadOptions.of(
+        {"url": "http://127.0.0.1:1/", "users": 1, "headers": ["X-Token: env:BYTES_HERE"]}
+    )
+    with pytest.raises(ParameterError, match="UTF-8 cannot encode") as caught:
+        options.workload()
+    assert "hunter2" not in str(caught.value)
 
 
 def test_a_command_line_is_repeated_with_references() -> None:

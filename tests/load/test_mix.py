@@ -26,6 +26,8 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a
 class Shop(ThreadingHTTPServer):
     """Answers everything, and keeps what it was asked."""
 
+    request_queue_size = 64
+
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[tuple[str, str, str]] = []
@@ -132,6 +134,15 @@ def test_all_variants_get_the_same_sequence(shop: Shop, arrivals: Arrivals) -> N
         assert UUID.sub("", texts[0]) == UUID.sub("", texts[1])
     assert not {*UUID.findall(texts[0])} & {*UUID.findall(texts[1])}, "they may be keys"
     assert named[0] != [(method, path) for method, path, _ in shop.asked]
+
+
+@pytest.mark.promise
+def test_each_user_asks_with_its_own_number_however_many_connect_at_once(shop: Shop) -> None:
+    """Most of them wait for their turn to open a connection, while others have chosen."""
+    cart = Weighted(name="cart", request=Request(path="/cart/{user}"))
+    load(shop, cart, arrivals=ClosedLoop(users=40, requests=40, max_duration_s=30))
+    asked = sorted(path for _, path, _ in shop.asked)
+    assert asked == sorted(f"/cart/{user}" for user in range(40))
 
 
 def test_failures_are_those_of_their_name(shop: Shop) -> None:

@@ -81,7 +81,7 @@ def test_a_load_records_when_the_body_of_every_request_came(tmp_path: Path) -> N
         assert rows["at_ns"].is_monotonic_increasing
         assert rows["bytes"].is_monotonic_increasing
     assert table["request"].nunique() == 4
-    assert streamed_tables(result)["progress"].columns.tolist() == PROGRESS.names
+    assert streamed_tables(result)["progress"].columns.tolist() == [*PROGRESS]
     told = summary(result, work, check(result, work))
     record.write(tmp_path, result, work, told, "http://x/")
     assert table_of(record.read(tmp_path)) == table_of(told)

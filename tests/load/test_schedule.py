@@ -140,7 +140,7 @@ def test_an_objective_is_read_and_written_again(
 ) -> None:
     objective = Objective.of_text(text)
     assert (objective.of, objective.percentile, objective.below_ms) == (of, percentile, below_ms)
-    assert Objective.of_text(objective.text) == objective
+    assert Objective.of_text(str(objective)) == objective
 
 
 @pytest.mark.parametrize(
@@ -155,6 +155,12 @@ def test_an_objective_is_read_and_written_again(
 def test_a_text_that_is_no_objective_is_refused_with_an_example(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Objective.of_text(text)
+
+
+def test_an_objective_that_is_no_text_or_stands_twice_is_refused() -> None:
+    for objectives, words in ([5], "'5' is not like"), (["p99<1s", "p99<1000ms"], "named twice"):
+        with pytest.raises(ParameterError, match=words):
+            LoadOptions.of({"url": URL, "users": 1, "objectives": objectives})
 
 
 def test_objectives_on_times_of_streams_need_a_stream() -> None:

@@ -55,7 +55,7 @@ def test_a_summary_is_read_from_its_json_as_it_was_written(tmp_path: Path) -> No
         assert table(LoadSummary.model_validate(written)) == table(numbers)
         assert written["response_time_ms"] == numbers.response_time.ms
         assert written["response_time_at_least_ms"] == numbers.response_time.at_least_ms
-    assert {"stop", "messages_received", "chunks", "packed"} & {*plain.model_dump()} == set()
+    assert {"stop", "messages_received", "chunks"} & {*plain.model_dump()} == set()
     assert {"failures", "unwritten"} & {*whole.model_dump()} == set()
 
 

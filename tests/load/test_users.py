@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perflab import credentials
 from perflab.errors import ParameterError
 from perflab.load.checks.selfcheck import check
 from perflab.load.options import LoadOptions
@@ -127,7 +128,6 @@ def load(
         return generator.run(work, f"http://127.0.0.1:{port}"), work
 
 
-@pytest.mark.alone
 def test_weighted_actions_are_recorded_under_their_names(server: int, script: str) -> None:
     result, work = load(server, f"{script}:Shopper")
     table = result.requests
@@ -164,6 +164,17 @@ def test_a_script_that_prints_or_asks_for_input_disturbs_no_load(
     assert printed.out == ""
     assert "of python" in printed.err
     assert "of a library" in printed.err
+
+
+@pytest.mark.promise
+def test_a_credential_in_the_traceback_of_a_script_is_masked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "_known", {})
+    credentials.keep("hunter2-Tt83", "TOKEN_OF_A_SCRIPT")
+    result = load_result(tmp_path, np.array([1.0]))
+    (tmp_path / "0" / "failures.txt").write_text("ValueError: no user has hunter2-Tt83")
+    assert result.failures == ["ValueError: no user has {env:TOKEN_OF_A_SCRIPT}"]
 
 
 @pytest.mark.alone
@@ -219,7 +230,7 @@ def test_a_server_that_answers_no_ping_is_given_up_while_the_load_lasts(
     )
     failed = result.requests
     assert set(failed["error"]) == {"silent"}
-    assert check(result, work).cpu_share < 1, "it is one of the whole load's time"
+    assert check(result, work).client_cpu_share < 1, "it is one of the whole load's time"
     # Silent after half a second, asked after five more, and given up after one.
     assert ((failed["done_ns"] - result.measured_from_ns) / 1e9).between(6, 10).all()
     result.discard()
@@ -253,6 +264,12 @@ def test_a_script_that_cannot_be_used_is_refused(name: str, text: str) -> None:
         find(name)
 
 
+def test_a_script_that_ends_the_process_when_it_is_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit()\n")
+    with pytest.raises(ParameterError, match=r"ends\.py: SystemExit"):
+        find(f"{tmp_path}/ends.py:Shopper")
+
+
 def test_what_a_script_prints_when_it_is_read_goes_to_standard_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,12 +282,11 @@ def test_what_a_script_prints_when_it_is_read_goes_to_standard_error(
     assert printed.err == "of python\nof a library\n"
 
 
-@pytest.mark.alone
 @pytest.mark.promise
 @pytest.mark.parametrize(
     "given",
     [{"method": "PUT"}, {"body": "x"}, {"expect_status": "201"}, {"expect_body": "y"},
-     {"expect_bytes": 3}, {"redirects": 2}],
+     {"expect_bytes": 3}, {"redirects": 2}, {"stream": "sse"}],
 )  # fmt: skip
 def test_what_a_script_says_of_each_request_is_refused_beside_it(
     script: str, given: dict[str, object]
@@ -294,7 +310,6 @@ def test_actions_that_users_did_not_begin_are_counted_as_unsent(server: int, scr
     result.discard()
 
 
-@pytest.mark.alone
 def test_a_refusal_by_the_server_is_no_fault_of_the_script(chat: int, script: str) -> None:
     words = {"users": 3, "actions": 5, "parameters": {"paths": ["/refuse"]}}
     result, work = load(chat, f"{script}:Listener", **words)
@@ -374,7 +389,7 @@ def test_a_late_sender_is_judged_by_the_times_of_its_own_kinds(
     recorder.close()
     judgement = check(load, scripted())
     # The lag of streams is how late their messages were sent: these outnumber the requests.
-    assert judgement.lag_p50_ms == pytest.approx(1.5)
+    assert judgement.generator_lag_p50_ms == pytest.approx(1.5)
     assert any("client was late" in reason for reason in judgement.reasons) == late
 
 

@@ -15,6 +15,7 @@ from perflab.errors import ParameterError, ServiceFailed
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "_kept", {})
     monkeypatch.setattr(credentials, "_known", {})
+    monkeypatch.setattr(credentials, "_names", {})
     monkeypatch.setattr(credentials, "_plain", set())
 
 
@@ -29,6 +30,23 @@ def test_another_value_of_one_name_gets_a_name_of_its_own(monkeypatch: pytest.Mo
     assert keep("first", "db-password") == keep("first", "DB_PASSWORD") == "{env:DB_PASSWORD}"
     assert keep("second", "DB_PASSWORD") == "{env:DB_PASSWORD_2}"
     assert keep("third", "DB_TOKEN") == "{env:DB_TOKEN_2}"
+
+
+def test_many_values_of_one_name_are_each_looked_up_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_up: list[str] = []
+    value_of = credentials.value_of
+
+    def counted(name: str) -> str | None:
+        looked_up.append(name)
+        return value_of(name)
+
+    monkeypatch.setattr(credentials, "value_of", counted)
+    references = [keep(f"value-{number}", "API_TOKEN") for number in (*range(500), *range(500))]
+    assert references[:500] == references[500:]
+    assert len({*references}) == 500
+    assert len(looked_up) < 5 * len(references)
 
 
 def test_a_variable_that_is_not_set_or_breaks_a_line_is_told_by_name(

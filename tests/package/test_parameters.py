@@ -18,19 +18,27 @@ from perflab.errors import ParameterError
 from perflab.load.workload import OpenLoop
 from perflab.load.workload.schedule import instants
 from perflab.parameters import as_text, check, from_text, parse_assignments
-from perflab.recordings import Run, RunRecord, reference_runs
+from perflab.paths import project_root
+from perflab.recordings import RunRecord
+from perflab.recordings.reference import reference_ids, reference_run
 from perflab.recordings.runs import question_of
 from perflab.reports.methods import command
 from perflab.stacks.plan import settle
 from perflab.systems import experiment, names
 from perflab.trials.experiment import OF_THE_CALL
 from perflab.trials.plan import Order
+from tests.support.examples import examples
 from tests.support.synthetic import write_run
 
 
 @pytest.mark.parametrize("text", ["0,5", "[0, 5]", [0, 5], (0.0, 5.0)])
 def test_list_parameters_may_be_typed_in_several_ways(text: object) -> None:
     assert experiment("sync_vs_async").check({"round_trip_ms": text}).round_trip_ms == (0.0, 5.0)
+
+
+def test_a_number_that_a_preset_gives_is_one_level() -> None:
+    parameters = experiment("sync_vs_async").check({"preset": "published"})
+    assert (parameters.workers, parameters.round_trip_ms) == ((4,), (0.0,))
 
 
 def test_assignments_without_a_value_are_refused() -> None:
@@ -137,13 +145,17 @@ def test_the_line_that_repeats_a_duel_has_its_variables(env: tuple[str, ...]) ->
     assert check(model, {"env": as_text(env)}, "again").model_dump()["env"] == env
 
 
-@pytest.mark.parametrize("run", reference_runs(), ids=lambda run: run.run_id)
-def test_the_line_of_a_shipped_run_asks_its_question_again(run: Run) -> None:
-    again = asked_again(run.record)
-    record = run.record.model_copy(
-        update={"parameters": {key: again[key] for key in run.record.parameters}}
+@pytest.mark.parametrize("run_id", reference_ids())
+def test_the_line_of_a_shipped_run_asks_its_question_again(
+    run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_REFERENCE", str(project_root() / "data" / "reference"))
+    shipped = reference_run(run_id).record
+    again = asked_again(shipped)
+    record = shipped.model_copy(
+        update={"parameters": {key: again[key] for key in shipped.parameters}}
     )
-    assert question_of(record) == question_of(run.record)
+    assert question_of(record) == question_of(shipped)
 
 
 REFUSED: list[tuple[str, dict[str, object], str]] = [
@@ -216,7 +228,7 @@ def numbers_for(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize("name", names())
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_is_accepted_can_be_conducted(name: str, data: st.DataObject) -> None:
     chosen = experiment(name)
     schemas = chosen.parameters.model_json_schema()["properties"]

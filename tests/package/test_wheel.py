@@ -57,7 +57,7 @@ def test_an_installed_package_needs_no_checkout(perflab: str, tmp_path: Path) ->
     command = "command:python3 app.py --port {port}"
     answer = call(
         perflab, "duel", "--variant", f"old={command}", "--variant", f"new={command}", "--blocks",
-        "1", "-d", "0.5", "--design", "trials", cwd=here, **state,
+        "1", "-d", "0.5", "--warmup", "0.1", "--design", "trials", cwd=here, **state,
     )  # fmt: skip
     assert "trials count" in answer
     measured = call(
@@ -89,7 +89,7 @@ def test_uvx_and_uv_tool_install_run_the_wheel(perflab: str, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("python", ["3.11", "3.14"])
 @pytest.mark.parametrize(
     "platform", ["x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin"]
 )

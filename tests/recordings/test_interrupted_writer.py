@@ -15,7 +15,7 @@ import pytest
 
 from perflab.errors import RecordingError
 from perflab.recordings import Run, RunRecord, RunWriter, remaining_blocks, trial_id
-from perflab.recordings.columns import REQUESTS, SAMPLES
+from perflab.recordings.columns import TABLES
 from tests.support.synthetic import variants, write_run
 
 BLOCKS = 400
@@ -35,7 +35,7 @@ def tables_of(block: int) -> tuple[pa.Table, pa.Table]:
         ]
         return pa.table(columns, schema=schema)
 
-    return filled(REQUESTS), filled(SAMPLES)
+    return filled(TABLES["requests"]), filled(TABLES["samples"])
 
 
 def commit(writer: RunWriter, blocks: Iterable[int]) -> None:

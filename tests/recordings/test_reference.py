@@ -6,8 +6,8 @@ import os
 import re
 import runpy
 import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from perflab.cli import app
 from perflab.errors import ParameterError, RecordingError, RunNotFound
 from perflab.figures.view import to_csv
 from perflab.paths import project_root, reference_dir
-from perflab.recordings import Run, is_reference, pack, reference_runs, without_rows
+from perflab.recordings import Run, is_reference, reference_runs
 from perflab.recordings.published_rows import Row
 from perflab.reports.figures import views_of
 from perflab.reports.ledger import (
@@ -34,9 +34,12 @@ from perflab.reports.ledger import (
 from perflab.reports.ledger.entry import SAME
 from perflab.trials.plan import RunPlan
 from perflab.trials.summary import cpu_share
+from tests.support.children import child
 from tests.support.synthetic import write_run
 from tests.systems.planned import plan_of
 
+SCRIPT = runpy.run_path(str(project_root() / "scripts" / "reference.py"))
+pack, without_rows, has_defaults = (SCRIPT[x] for x in ("pack", "without_rows", "has_defaults"))
 NAME = "synchronous_commit"
 
 
@@ -153,7 +156,6 @@ def test_what_ships_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_run_with_the_defaults_is_shown_for_its_experiment_unless_docker_ran_it(
     tmp_path: Path,
 ) -> None:
-    has_defaults = runpy.run_path(str(project_root() / "scripts" / "reference.py"))["has_defaults"]
     run = measured(tmp_path, "main")
     assert has_defaults(run)
     assert not has_defaults(measured(tmp_path, "other", workers=1))
@@ -191,6 +193,16 @@ def test_it_is_listed_as_what_it_is_and_is_never_the_latest() -> None:
         perflab.open_run("latest")
 
 
+# All have the lab imported before any begins to read.
+READER = """
+import sys
+from perflab.recordings import reference_runs
+print("ready", flush=True)
+sys.stdin.read()
+print(len(reference_runs()))
+"""
+
+
 def test_what_ships_is_whole_and_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERFLAB_REFERENCE", str(project_root() / "data" / "reference"))
     runs = reference_runs()
@@ -200,19 +212,23 @@ def test_what_ships_is_whole_and_small(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(path.stat().st_size for path in reference_dir().iterdir()) < 15e6
 
 
+@pytest.mark.usefixtures("shipped")
 def test_several_who_read_it_for_the_first_time_do_not_disturb_each_other(tmp_path: Path) -> None:
-    code = "from perflab.recordings import reference_runs; print(len(reference_runs()))"
-    reference = project_root() / "data" / "reference"
-    places = {"PERFLAB_REFERENCE": str(reference), "PERFLAB_STATE": str(tmp_path / "state")}
-    readers = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], env=os.environ | places, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(4)
-    ]
-    archives = len([*reference.glob("*.tar.xz")])
-    assert [reader.communicate()[0] for reader in readers] == [f"{archives}\n"] * 4
-    assert len([*(tmp_path / "state" / "reference").iterdir()]) == archives
+    state = tmp_path / "new"
+    with ExitStack() as stack:
+        readers = [
+            stack.enter_context(
+                child(
+                    READER, env={**os.environ, "PERFLAB_STATE": str(state)}, stdin=subprocess.PIPE
+                )
+            )
+            for _ in range(4)
+        ]
+        for reader in readers:
+            assert reader.stdin is not None
+            reader.stdin.close()
+        assert [reader.stdout.read() for reader in readers if reader.stdout] == ["1\n"] * 4
+    assert len([*(state / "reference").iterdir()]) == 1
 
 
 def test_another_version_is_unpacked_anew_and_a_damaged_one_named(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,8 +25,16 @@ from perflab.analysis.validity import TOO_FEW, Short, short_of_requests, why_unm
 from perflab.cli import app
 from perflab.cli.actions import duel_result
 from perflab.cli.outputs import print_shown
-from perflab.recordings import Reason, Run
-from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named, resolution_column
+from perflab.errors import ExportRefused, ParameterError
+from perflab.recordings import Reason, Remark, Run
+from perflab.recordings.responses import (
+    FAILURES,
+    SHARED_STORE,
+    TOO_MANY_FAILED,
+    named,
+    resolution_column,
+)
+from perflab.reports import duel_summary
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duels import beside_the_answer, other_answers, variant_sentences
@@ -32,7 +42,7 @@ from perflab.reports.findings import sentences
 from perflab.reports.section import page_table, page_text
 from perflab.reports.verdicts import shown_findings
 from tests.golden.recordings import CASES, Case, write_recording
-from tests.reports.test_duel_answer import CALM, CPU, finding, ratio
+from tests.reports.test_duel_answer import CALM, CPU, at_least, finding, ratio
 from tests.support.synthetic import Planted, contrast_of, write_run
 
 VARIANTS = tuple(f"{name}=command:python3 server.py --port {{port}}" for name in ("old", "new"))
@@ -97,6 +107,93 @@ def test_a_duel_beside_much_other_work_says_so_below_its_answer(
     for words in (["show"], ["show", "--full"]):
         shown = CliRunner().invoke(app, [*words, str(duel_of_two.path)]).stdout
         assert "Doubtful: others used 60% of the cores meanwhile" in shown
+
+
+def test_summaries_are_written_into_folders_that_were_not_there(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
+    monkeypatch.setattr(duel_result, "write_report", lambda *_: [Path("figures/effect.svg")])
+    summary, of_job = tmp_path / "out" / "deep" / "answer.md", tmp_path / "job" / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(of_job))
+    done = CliRunner().invoke(app, [*DUEL, "--summary", str(summary)])
+    assert done.exit_code == 0, done.output
+    assert summary.read_text().startswith("### new is 35% slower [")
+    assert of_job.read_text() == summary.read_text()
+
+
+@pytest.mark.parametrize("place", ["a_folder", "a_file/answer.md"])
+@pytest.mark.parametrize("named", ["--summary", "GITHUB_STEP_SUMMARY"])
+def test_a_summary_that_cannot_be_written_is_refused_before_anything_is_measured(
+    place: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a_folder").mkdir()
+    (tmp_path / "a_file").touch()
+    monkeypatch.setattr(api, "run", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    words = list(DUEL)
+    if named == "--summary":
+        words += [named, str(tmp_path / place)]
+    else:
+        monkeypatch.setenv(named, str(tmp_path / place))
+    error = CliRunner().invoke(app, words).exception
+    assert isinstance(error, ParameterError)
+    assert f"{named}: " in str(error)
+    assert str(tmp_path / place) in str(error)
+
+
+@pytest.mark.promise
+def test_the_answer_is_printed_even_if_its_summary_cannot_be_written_any_more(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
+    monkeypatch.setattr(duel_result, "write_report", lambda *_: [Path("figures/effect.svg")])
+    monkeypatch.setattr(duel_result, "replace_file", full)
+    done = CliRunner().invoke(app, [*DUEL, "--summary", str(tmp_path / "answer.md")])
+    assert done.stdout.startswith("new is 35% slower [")
+    assert isinstance(done.exception, ExportRefused)
+    assert f"perflab show {duel_of_two.run_id}" in str(done.exception)
+
+
+SAID = "<h1>FileNotFoundError: /home/someone/shop/items.json</h1> @team"
+
+
+@pytest.mark.promise
+def test_what_a_service_answers_is_no_markup_in_a_summary_and_has_no_path(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remarks = [Remark(code=code, text=SAID) for code in (SHARED_STORE, "planted.remark")]
+    record = duel_of_two.record.model_copy(update={"warnings": remarks})
+    monkeypatch.setattr(duel_of_two, "record", record)
+    monkeypatch.setattr(duel_summary, "other_answers", lambda _: [SAID])
+    monkeypatch.setattr(duel_summary, "MOST_LINES", 100)
+    pairs = pairs_of(evaluate(duel_of_two), (), ())
+    lines = duel_summary.as_markdown(duel_of_two, pairs).splitlines()
+    escaped = r"\<h1>FileNotFoundError: items.json\</h1> `@team`"
+    assert lines[0] == f"### {escaped}"
+    assert {escaped, f"- note: {escaped}"} <= {*lines}
+    assert "<h1>" not in "\n".join(lines).replace(r"\<h1>", "")
+    data = duel_summary.as_data(duel_of_two, pairs)
+    without_path = "<h1>FileNotFoundError: items.json</h1> @team"
+    assert data["before"] == [without_path]
+    assert without_path in data["answers"]
+    assert f"note: {without_path}" in data["notes"]
+    assert "/home" not in json.dumps(data)
+
+
+@pytest.mark.promise
+def test_the_answer_as_json_has_no_number_that_json_lacks(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(duel_result, "write_report", lambda *_: [Path("figures/effect.svg")])
+    found = [finding("mean_ms", at_least(2.4 * CALM))]
+    duel_result.print_json(duel_result.DuelResult(duel_of_two, found, pairs_of(found, (), ())))
+    (row,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["rows"]
+    assert row["low"] == pytest.approx(2.39, rel=0.01)
+    assert (row["estimate"], row["high"]) == (None, None)
 
 
 def test_a_duel_that_failed_before_its_first_trial_says_once_that_nothing_was_compared(

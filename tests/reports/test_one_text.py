@@ -59,13 +59,9 @@ def check_times(run: Run) -> None:
     table = time_breakdown_table(run)
     whole = table[table["part"] == WHOLE_RESPONSE].set_index("treatment")
     assert len(whole)
-    parts = (
-        table[~table["part"].isin([WHOLE_RESPONSE, "published"])]
-        .groupby("treatment")["mean_ms"]
-        .sum()
-    )
+    parts = table[table["part"] != WHOLE_RESPONSE].groupby("treatment")["mean_ms"].sum()
     summary = readable_summary(run).set_index("treatment")["mean ms"]
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    labels = run.record.labels
     for name, row in whole.rename(columns={ours: own for own, ours in OF_WHOLE.items()}).iterrows():
         value, interval, _ = in_words(row.to_dict()).split("\n")
         assert summary[labels[str(name)]] == f"{value} {interval}"
@@ -96,5 +92,4 @@ def test_a_shipped_run_has_one_text_for_an_effect(
     experiment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERFLAB_REFERENCE", str(project_root() / "data" / "reference"))
-    shipped = [each for each in reference_runs() if each.record.experiment == experiment]
-    check_effects(shipped[0])
+    check_effects(reference_runs(experiment)[0])

@@ -13,9 +13,11 @@ import pytest
 import perflab
 from perflab import api
 from perflab.cli.outputs import print_shown
+from perflab.host import facts
+from perflab.host.lock import measurement_lock
 from perflab.load.summary_table import INVALID, VALID, ShownSummary
 from perflab.paths import notebooks_dir
-from perflab.recordings import Run
+from perflab.recordings import Run, RunWriter
 from perflab.recordings.display import Shown
 from perflab.reports.duels import are_variants
 from perflab.reports.findings import sentences
@@ -206,6 +208,26 @@ def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:
     assert list(table["next"]) == [
         'from_run = "20260103T0Z-e-3"', 'resume = "20260102T0Z-e-2"', 'resume = "20260101T0Z-e-1"',
     ]  # fmt: skip
+
+
+@pytest.mark.promise
+def test_a_killed_run_is_not_running_because_something_else_is_measured(runs: Path) -> None:
+    names = ("killed", "before", "measured")
+    for number, name in enumerate(names):
+        run_id = f"2026010{number}T0Z-e-{name}"
+        write_run(runs, blocks=1, requests=40, run_id=run_id, state="running")
+    with measurement_lock("perflab load"):
+        now = facts.session()
+        sessions = {"before": {**now, "at": "2020-01-01T00:00:00Z"}, "measured": now}
+        for path in runs.iterdir():
+            name = path.name.rpartition("-")[2]
+            if name in sessions:
+                RunWriter.reopen(path).update(sessions=[sessions[name]])
+        states = list(perflab.latest_runs(3).table["state"])
+    assert dict(zip(reversed(names), states, strict=True)) == {
+        "killed": "killed", "before": "killed", "measured": "running",
+    }  # fmt: skip
+    assert list(perflab.latest_runs(3).table["state"]) == ["killed"] * 3
 
 
 @pytest.mark.parametrize(("valid", "color"), [(True, VALID), (False, INVALID)])

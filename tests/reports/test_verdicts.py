@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import shlex
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -14,10 +15,12 @@ from perflab.parameters import as_text, parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
+from perflab.reports.findings import ADJUSTED, readable_findings, reading_notes
 from perflab.reports.methods import command
 from perflab.reports.section import bottlenecks, section_text, write_section
 from perflab.reports.verdicts import shown_findings
 from tests.figures.shown import one_line, overlapping, picture
+from tests.reports.test_duel_answer import CALM, finding, ratio
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 from tests.systems.chat.synthetic_streams import write_ladder
 
@@ -52,6 +55,17 @@ def test_where_a_claim_has_no_number_every_view_of_it_says_why(cut_off: Run) -> 
     figure = picture(EFFECT, cut_off)
     assert WHY in one_line(figure)
     assert not overlapping(figure)
+
+
+@pytest.mark.parametrize(
+    ("claims", "notes"), [((12, 12, 0), [f"{ADJUSTED} allows for 12 claims."]), ((12, 3), [])]
+)
+def test_the_number_of_claims_stands_below_the_table_where_it_is_one(
+    claims: tuple[int, ...], notes: list[str]
+) -> None:
+    found = [replace(finding("mean_ms", ratio(1.1 * CALM)), claims=number) for number in claims]
+    assert reading_notes(found) == notes
+    assert ADJUSTED in readable_findings(found)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from running import call
 
 from perflab.systems import ready_stacks
 from tests.stacks.asking import started, wait_until
+from tests.systems.planned import plan_of
 
 # A compiler under load may need minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(900)]
@@ -14,7 +15,7 @@ IN_CONTAINERS = pytest.mark.parametrize("backend_name", ["docker"], indirect=Tru
 
 
 # Other tests put these up in containers.
-ELSEWHERE = {"inference", "naive_client"}
+ELSEWHERE = {"inference"}
 
 
 @IN_CONTAINERS
@@ -27,7 +28,8 @@ def test_a_stack_reports_the_settings_that_are_wanted(backend_name: str, name: s
 
 @IN_CONTAINERS
 def test_both_compiled_services_count_the_same(backend_name: str) -> None:
-    with started(backend_name, {"it": ready_stacks()["naive_client"].plan()}) as residents:
+    (it,) = plan_of("connection_lifecycle", sets=["naive"], rungs=["naive_closes_new"]).treatments
+    with started(backend_name, {"it": it.stack}) as residents:
         versions = residents.versions["metricstream"]
         assert versions["compiler"].startswith(("c++", "g++", "clang"))
         assert "-Werror" in versions["compiler flags"].split()

@@ -14,7 +14,7 @@ import pytest
 from perflab.errors import SettingRefused
 from perflab.paths import project_root
 from perflab.stacks import asking
-from perflab.stacks.asking import keeps_connections
+from perflab.stacks.asking import keeps_connections, status_of
 from perflab.stacks.backend import HOST, hold_port
 from perflab.stacks.plan import Node
 from perflab.stacks.settings import reported
@@ -119,6 +119,16 @@ def test_a_server_without_a_path_is_up_when_it_keeps_a_connection(does: str, is_
             connection.close()
         assert asked.result() == is_up
         connection.close()
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_the_status_of_a_body_without_an_end_is_known_when_its_head_is_there(status: int) -> None:
+    with socket.create_server((HOST, 0)) as server, ThreadPoolExecutor() as pool:
+        asked = pool.submit(status_of, server.getsockname()[1], "/events", 2.0)
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(f"HTTP/1.1 {status} x\r\n\r\ndata: 1\n\n".encode())
+            assert asked.result() == status
 
 
 def test_a_port_at_which_nobody_listens_is_not_up() -> None:

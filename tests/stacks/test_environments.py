@@ -79,6 +79,12 @@ def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
     assert backend.versions(prepared) == {"python": sys.version.split()[0], "thing": "1.0"}
 
 
+def test_a_folder_of_a_package_without_a_name_has_no_version(tmp_path: Path) -> None:
+    environment = Environment(tmp_path)
+    (environment.packages / "gone-1.0.dist-info").mkdir(parents=True)
+    assert environment.versions() == {"python": sys.version.split()[0]}
+
+
 def test_an_environment_is_made_once_and_again_when_the_pins_change(
     specimen: ServiceSpec, root: Path, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed, StackError
-from perflab.stacks import backend, stack_folders
+from perflab.stacks import backend, stack_folders, starting
 from perflab.stacks.backend import HOST, Labels, Launch, hold_port
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
@@ -103,6 +103,31 @@ def test_a_health_check_that_is_answered_otherwise_is_told_with_its_status(
         with pytest.raises(ServiceFailed) as caught:
             wait_healthy(["service"], {"service": instance}, lambda: "")
     assert f"was not healthy within 0.2 s: {told}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [("ANSWERS_WITHIN_S", 0.1, r"0\.1 s"), ("LAST_CHECK_S", 0.0, r"[\d.]+ s")],
+    ids=["each check ends in vain", "the only check is under way"],
+)
+def test_a_path_that_does_not_answer_in_time_is_told_and_ends_the_wait(
+    started: dict[str, ProcessInstance],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: float,
+    told: str,
+) -> None:
+    monkeypatch.setattr(starting, name, value)
+    instance = started["service"]
+    health = Health(http="/report", any_status=True, timeout_s=0.2)
+    spec = instance.launch.spec.model_copy(update={"of_user": True, "health": health})
+    # The kernel accepts, and nobody answers.
+    with socket.create_server((HOST, 0)) as server:
+        port = server.getsockname()[1]
+        instance.launch = replace(instance.launch, spec=spec, port=port, control_port=port)
+        text = rf"within 0\.2 s: GET /report did not answer within {told}: .*\(--health PATH\)"
+        with pytest.raises(ServiceFailed, match=text):
+            wait_healthy(["service"], {"service": instance}, lambda: "")
 
 
 def failing(program: str, **environment: str) -> ProcessInstance:

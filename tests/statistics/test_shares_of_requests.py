@@ -8,11 +8,11 @@ import pytest
 
 from perflab.statistics.shares import (
     BlocksOfShares,
-    Tally,
     difference_ends,
     difference_of_shares,
     difference_p,
 )
+from perflab.statistics.two_samples import Rate
 
 BLOCKS = 8
 
@@ -22,16 +22,16 @@ def side(*failed: int, requests: int = 1000) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("tally", "low", "high"),
+    ("rate", "low", "high"),
     [
         # 0 of N ends at 3.7/N; the others are in tables of Clopper and Pearson's limits.
-        (Tally(0, 10_000), 0.0, 3.69e-4),
-        (Tally(3, 100), 0.0062, 0.0852),
-        (Tally(100, 100), 0.9638, 1.0),
+        (Rate(0, 10_000), 0.0, 3.69e-4),
+        (Rate(3, 100), 0.0062, 0.0852),
+        (Rate(100, 100), 0.9638, 1.0),
     ],
 )
-def test_the_interval_of_a_share_is_exact(tally: Tally, low: float, high: float) -> None:
-    assert tally.ends(0.05) == pytest.approx((low, high), rel=0.01, abs=1e-5)
+def test_the_interval_of_a_share_is_exact(rate: Rate, low: float, high: float) -> None:
+    assert rate.ends(0.05) == pytest.approx((low, high), rel=0.01, abs=1e-5)
 
 
 def test_no_failures_on_both_sides_leave_what_may_have_been_missed() -> None:
@@ -48,7 +48,7 @@ def test_the_interval_is_never_narrower_than_that_of_the_requests_or_of_the_bloc
     new: list[int],
 ) -> None:
     effect = difference_of_shares(side(*new), side(*[0] * BLOCKS))
-    low, high = difference_ends(Tally(sum(new), 8000), Tally(0, 8000), 0.05)
+    low, high = difference_ends(Rate(sum(new), 8000), Rate(0, 8000), 0.05)
     assert effect.low <= low < high <= effect.high
     assert effect.low <= np.percentile(new, 25) / 1000
     assert effect.estimate == pytest.approx(sum(new) / 8000)
@@ -65,7 +65,7 @@ def test_failures_that_come_together_in_one_block_are_no_difference_by_their_num
 
 @pytest.mark.parametrize("centre", [-0.002, 0.0, 0.001, 0.004])
 def test_the_p_value_of_a_difference_is_the_error_whose_interval_ends_there(centre: float) -> None:
-    new, old = Tally(12, 8000), Tally(4, 8000)
+    new, old = Rate(12, 8000), Rate(4, 8000)
     p = difference_p(new, old, centre)
     for error, holds in ((0.9 * p, True), (min(1.0, 1.1 * p), p > 0.99)):
         low, high = difference_ends(new, old, error)
@@ -81,8 +81,8 @@ def test_the_interval_holds_the_true_difference_of_rare_failures(old: float, new
     for failed_new, failed_old in zip(
         *(random.binomial(requests, share, (sets, BLOCKS)) for share in (new, old)), strict=True
     ):
-        x, tallies = (failed_new - failed_old) / requests, (failed_new.sum(), failed_old.sum())
-        sides = [Tally(int(failed), BLOCKS * requests) for failed in tallies]
+        x, counts = (failed_new - failed_old) / requests, (failed_new.sum(), failed_old.sum())
+        sides = [Rate(int(failed), BLOCKS * requests) for failed in counts]
         interval = BlocksOfShares(x, x, x, 1 / requests, None, *sides).interval(0.95)
         held += interval.low <= new - old <= interval.high
     assert held / sets >= 0.94

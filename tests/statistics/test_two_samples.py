@@ -58,7 +58,7 @@ def test_four_of_four_may_still_be_two_of_five() -> None:
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 20), (3, 8), (19, 20)])
 def test_the_ends_are_those_of_clopper_and_pearson(hits: int, n: int) -> None:
-    low, high = Rate(hits, n).interval
+    low, high = Rate(hits, n).ends()
     assert hits == 0 or stats.binom.sf(hits - 1, n, low) == pytest.approx(0.025)
     assert stats.binom.cdf(hits, n, high) == pytest.approx(0.025)
 

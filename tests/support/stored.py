@@ -13,20 +13,20 @@ from perflab.instruments import STANDARD
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast
+from perflab.stacks.docker import images
+from perflab.stacks.docker.engine import connect
 from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import load_service
 from perflab.stacks.stores import store_node
 from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import RunPlan, Treatment
 
 PROGRAM = Path(__file__).with_name("shop.py")
-ROWS = 40
-
-
-# What the shop needs in an image; nothing is built for a process.
-IMAGE = """FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-psycopg2
+# The shop in an image of the lab's that has psycopg2; nothing is built for a process.
+PYTHON = "/opt/venv/bin/python"
+IMAGE = f"""FROM {{base}}
 COPY shop.py /srv/
-ENTRYPOINT ["python3", "/srv/shop.py", "serve"]
+ENTRYPOINT ["{PYTHON}", "/srv/shop.py", "serve"]
 """
 
 
@@ -42,10 +42,11 @@ def describe(
     service = f"variant-shop-{name}"
     folder = own_folder(variants_dir()) / service
     folder.mkdir(exist_ok=True)
-    program = ["python3", "/srv/shop.py"] if docker else [sys.executable, str(PROGRAM)]
+    program = [PYTHON, "/srv/shop.py"] if docker else [sys.executable, str(PROGRAM)]
     command = ["{port}"] if docker else [*program, "serve", "{port}"]
     if docker:
-        (folder / "Dockerfile").write_text(IMAGE)
+        base, _ = images.ensure(connect(), load_service("inference"))
+        (folder / "Dockerfile").write_text(IMAGE.format(base=base))
         shutil.copy(PROGRAM, folder)
     words = json.dumps([*program, *setup.split()])
     filled = f"[setup]\ncommand = {words}\ntimeout_s = {timeout_s}" if setup else ""

@@ -16,6 +16,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
+from perflab import systems
 from perflab.instruments.profiler import watched_columns, watched_samples
 from perflab.instruments.requests import phase_columns
 from perflab.recordings import (
@@ -178,6 +179,7 @@ def _record(
     return RunRecord(
         run_id=run_id or f"20260102T030405Z-{experiment}-{seed:06x}",
         experiment=experiment,
+        system=systems.system_of(experiment) if experiment in systems.names() else "",
         title="Durability: synchronous_commit on against off",
         question="How much throughput does waiting for the commit's disk flush cost?",
         state="running",

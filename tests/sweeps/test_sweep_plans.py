@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +16,13 @@ from typing import Any
 import pytest
 
 from perflab.analysis import noise
-from perflab.errors import HostBusy, RecordingError, ResumeRefused
+from perflab.errors import (
+    HostBusy,
+    NotebookFailed,
+    ParameterError,
+    RecordingError,
+    ResumeRefused,
+)
 from perflab.sweeps import attempt, execution
 from perflab.sweeps.attempt import resume_parameters
 from perflab.sweeps.cells import Cell, Sweep, open_sweep
@@ -25,11 +33,12 @@ from perflab.sweeps.folder import (
     RunMade,
     locked,
     new_folder,
+    newest_folder,
     refuse_changes,
     session_now,
     write_index,
 )
-from perflab.trials.progress import Event, RunBegun
+from perflab.trials.progress import PROGRESS_FILE, Event, RunBegun
 from tests.cli.conftest import Tell
 from tests.support.synthetic import write_run
 
@@ -172,6 +181,54 @@ def test_a_file_may_change_and_changed_code_or_another_machine_is_refused(sweep:
     machine = now.model_copy(update={"machine": {**now.machine, "cores": 96}})
     with pytest.raises(ResumeRefused, match="cores"):
         refuse_changes(journal, machine)
+
+
+@pytest.mark.promise
+def test_a_sweep_goes_on_in_the_folder_of_its_own_file_alone(sweep: Sweep, tmp_path: Path) -> None:
+    def of(place: str) -> Sweep:
+        file = tmp_path / place / "two.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(TWO)
+        return open_sweep(file)
+
+    own, other = of("a"), of("b")
+    folders = {}
+    for each in (own, other):
+        folders[each.file] = new_folder(each)
+        Journal(folders[each.file]).add(session_now(each))
+    assert newest_folder(own) == folders[own.file]
+    assert newest_folder(other) == folders[other.file]
+    with pytest.raises(ParameterError, match=f"no sweep of {sweep.file} .* is of {other.file}"):
+        newest_folder(sweep)
+    # The folder of a sweep that was moved is found by its content.
+    other.file.unlink()
+    assert newest_folder(sweep) == folders[other.file]
+    # A kill came before the first session, or an earlier version wrote the journal.
+    empty = new_folder(other)
+    assert newest_folder(sweep) == empty
+    Journal(empty).add(session_now(other).model_copy(update={"file": ""}))
+    assert newest_folder(sweep) == empty
+
+
+def test_a_session_that_an_earlier_version_wrote_is_read(tmp_path: Path) -> None:
+    line = {"event": "session", "cells": ["a"], "sources": {}, "machine": {}}
+    (tmp_path / "journal.jsonl").write_text(json.dumps(line) + "\n")
+    assert Journal(tmp_path).sessions[0].file == ""
+
+
+@pytest.mark.promise
+def test_a_notebook_that_fails_leaves_the_run_that_it_began(
+    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(name: str, *_: object) -> None:
+        begun = RunBegun(run_id="half", path="", backend="process")
+        Path(os.environ[PROGRESS_FILE]).write_text(begun.model_dump_json() + "\n")
+        raise NotebookFailed(name, "ValueError", "planted")
+
+    monkeypatch.setattr(attempt, "_execute", fails)
+    events: list[Event] = []
+    ended = attempt.carry_out(sweep.cells[0], 1, {}, tmp_path / "cell", 0.0, events.append)
+    assert (ended.run_id, ended.error, len(events)) == ("half", "planted", 1)
 
 
 def test_the_page_has_a_row_per_cell_and_says_what_others_wrote_as_text(

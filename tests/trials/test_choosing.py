@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 from perflab import systems
 from perflab.analysis.doubts.memory_growth import GROWS_IDLE
 from perflab.analysis.noise import STARTING
-from perflab.errors import LoadError, ParameterError
-from perflab.host.meters import ProcessTreeMeter
+from perflab.errors import LoadError, ParameterError, ServiceFailed
+from perflab.host.meters import CgroupMeter, ProcessTable, ProcessTreeMeter
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
 from perflab.recordings.design import Design
+from perflab.stacks.backend import used_by
 from perflab.stacks.shared_resources import Held, held_by
 from perflab.trials.choosing import (
     Pace,
@@ -160,6 +162,30 @@ def test_a_busy_service_is_paused_unless_it_shares_a_file_with_another(
     assert "of a core while nobody asks" in remark.text
     assert "it will answer otherwise later (--warmup 20)" in remark.text
     assert ("and is not paused because it shares" in remark.text) == shares
+
+
+class Ended(Residents):
+    """Services in containers that have ended: no control group is left to be read."""
+
+    def active(self, _name: str) -> Any:
+        launch = SimpleNamespace(port=1)
+        return {"echo": SimpleNamespace(meter=lambda: CgroupMeter(0), launch=launch)}
+
+
+@pytest.mark.promise
+def test_a_container_that_ended_under_the_first_load_is_told_with_its_log(tmp_path: Path) -> None:
+    ended = Ended(dies=ServiceFailed("echo", "its container exited with status 1", "planted"))
+    with pytest.raises(ServiceFailed, match="planted"):
+        settle(bench(tmp_path, ended), plan(design=AUTO), "docker")
+
+
+def test_a_service_that_has_ended_adds_nothing_to_what_services_used() -> None:
+    alive: Any = SimpleNamespace(meter=lambda: ProcessTreeMeter(os.getpid()))
+    ended: Any = SimpleNamespace(meter=lambda: CgroupMeter(0))
+    used = used_by([ended, alive], ProcessTable())
+    assert used.cpu_ns > 0
+    assert used.memory_bytes > 0
+    assert used_by([ended], ProcessTable()).cpu_ns == 0
 
 
 def test_memory_that_grows_while_nobody_asks_is_told(tmp_path: Path) -> None:

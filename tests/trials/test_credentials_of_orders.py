@@ -39,6 +39,7 @@ GIVEN: dict[str, Any] = {
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "_kept", {})
     monkeypatch.setattr(credentials, "_known", {})
+    monkeypatch.setattr(credentials, "_names", {})
     monkeypatch.setenv("OURS", "ours-Xx33")
 
 

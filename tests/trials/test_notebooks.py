@@ -21,8 +21,7 @@ from tests.golden.recordings import write_recording
 from tests.trials.executed import answer_of, check_executed
 from tests.trials.one_kernel import one_kernel
 
-# Services stay from block to block; the tests of runs show that they can start afresh.
-QUICK = {"backend": "process", "blocks": 2, "fresh_blocks": 0}
+QUICK = {"backend": "process", "blocks": 1}
 INFERENCE = {
     **QUICK, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1, "pool_size": 4,
 }  # fmt: skip
@@ -30,30 +29,30 @@ CLIENTS = {
     **QUICK, "client": ["lean", "aiohttp"], "rate": [100, 200], "duration_s": 0.5, "warmup_s": 0.1,
 }  # fmt: skip
 CHECK = {
-    **QUICK, "copies": 2, "planted": [1.5], "requests": 40, "warmup_requests": 5,
-    "stalls_ms": [50.0],
+    **QUICK, "blocks": 2, "fresh_blocks": 0, "copies": 2, "planted": [1.5], "requests": 40,
+    "warmup_requests": 5, "stalls_ms": [50.0],
 }  # fmt: skip
 CODECS = {
     **QUICK, "requests": 6, "warmup_requests": 1, "codec": ["json", "orjson"],
     "operation": ["serialize"], "message": ["published"],
 }  # fmt: skip
 PROFILES = {
-    **QUICK, "blocks": 1, "codec": ["json"], "users": 10, "action_s": 0.1, "join_s": 0.01,
-    "plateau_s": 1.0, "rate_hz": 200,
+    **QUICK, "codec": ["json"], "users": 10, "action_s": 0.1, "join_s": 0.01, "plateau_s": 1.0,
+    "rate_hz": 200,
 }  # fmt: skip
 CHATTERS = {
-    **QUICK, "blocks": 1, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5, "bcrypt_rounds": 4,
+    **QUICK, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5, "bcrypt_rounds": 4,
 }  # fmt: skip
 DOWNLOADS = {
-    "backend": "process", "blocks": 1, "sets": ["clients"], "clients": 12, "model_bytes": 100_000,
-    "timeout_s": 5.0, "models": 2,
+    **QUICK, "sets": ["clients"], "clients": 12, "model_bytes": 100_000, "timeout_s": 5.0,
+    "models": 2,
 }  # fmt: skip
 CONNECTIONS = {
-    **QUICK, "blocks": 1, "sets": ["naive"], "rungs": ["thread_closes_new", "naive_closes_new"],
+    **QUICK, "sets": ["naive"], "rungs": ["thread_closes_new", "naive_closes_new"],
     "target_rate": 200.0, "duration_s": 0.4, "warmup_s": 0.1,
 }  # fmt: skip
 STREAMS = {
-    **QUICK, "blocks": 1, "rungs": ["stream_old", "stream_new"], "users": 12, "duration_s": 1.5,
+    **QUICK, "rungs": ["stream_old", "stream_new"], "users": 12, "duration_s": 1.5,
     "warmup_s": 0.5, "interval_s": 0.5, "tokens": 10,
 }  # fmt: skip
 # Each notebook measures once; these do so in another test: by papermill's command line, as the
@@ -65,15 +64,15 @@ SMALL = {
     "client_overhead": CLIENTS,
     "lab_check": CHECK,
     "profile": PROFILES,
-    "inference_runtime": {**INFERENCE, "blocks": 1},
+    "inference_runtime": INFERENCE,
     "sync_vs_async": {**INFERENCE, "round_trip_ms": [0.0], "pool_minconn": ["max"]},
-    "flush_map": {**INFERENCE, "blocks": 1, "flush_ms": [2.0], "pool_size": [1]},
+    "flush_map": {**INFERENCE, "flush_ms": [2.0], "pool_size": [1]},
     "chat_ladder": {**CHATTERS, "rungs": ["json_25", "best_25"]},
     "latency_cpu": {**CHATTERS, "users": 25},
     "registry_downloads": DOWNLOADS,
     "connection_lifecycle": CONNECTIONS,
     "llm_streaming": STREAMS,
-    "custom_service": {"blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1},
+    "custom_service": {"blocks": 1, "duration_s": 0.5, "warmup_s": 0.1, "users": 1},
 }
 
 

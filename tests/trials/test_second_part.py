@@ -8,10 +8,10 @@ import pytest
 
 from perflab.errors import LoadError, PerflabError
 from perflab.host.placing import placement
-from perflab.load.workload import ClosedLoop, OpenLoop, Stage, Workload
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Scripted, Stage, Workload
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
-from perflab.trials.causes import explain, parts
+from perflab.trials.causes import WARMUP_S, explain, one_at_a_time, parts
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan
 from perflab.trials.progress import Note
@@ -66,19 +66,50 @@ def closed(of: RunPlan) -> list[ClosedLoop]:
     return [load for load in loads if isinstance(load, ClosedLoop)]
 
 
+def under(arrivals: ClosedLoop | OpenLoop) -> RunPlan:
+    one = plan()
+    loads = [item.workload.model_copy(update={"arrivals": arrivals}) for item in one.treatments]
+    treatments = tuple(
+        item.model_copy(update={"workload": load})
+        for item, load in zip(one.treatments, loads, strict=True)
+    )
+    return one.model_copy(update={"treatments": treatments})
+
+
 def test_a_run_whose_requests_come_one_at_a_time_has_no_part_for_its_load() -> None:
-    def with_load(load: Workload, arrivals: ClosedLoop | OpenLoop) -> Workload:
-        return load.model_copy(update={"arrivals": arrivals})
-
-    def changed(arrivals: ClosedLoop | OpenLoop) -> RunPlan:
-        one = plan()
-        update = {"treatments": tuple(
-            item.model_copy(update={"workload": with_load(item.workload, arrivals)})
-            for item in one.treatments
-        )}  # fmt: skip
-        return one.model_copy(update=update)
-
-    alone = changed(ClosedLoop(users=1, duration_s=1.0))
+    alone = under(ClosedLoop(users=1, duration_s=1.0))
     assert [name for name, _ in parts(alone, 2.0)] == [ALONE, PROFILED]
-    open_loop = changed(OpenLoop(stages=(Stage(rate=50, duration_s=1.0),)))
+    open_loop = under(OpenLoop(stages=(Stage(rate=50, duration_s=1.0),)))
     assert [name for name, _ in parts(open_loop, 2.0)] == [ALONE, LOADED, PROFILED]
+
+
+@pytest.mark.parametrize(
+    "arrivals",
+    [
+        ClosedLoop(users=5, duration_s=600.0, warmup_s=10.0, max_duration_s=610.0),
+        OpenLoop(stages=(Stage(rate=50, duration_s=610.0),), warmup_s=10.0),
+        OpenLoop(stages=(Stage(rate=4, duration_s=610.0),), warmup_s=10.0),
+        OpenLoop(stages=(Stage(rate=0.5, duration_s=13.0),), warmup_s=10.0),
+    ],
+    ids=["closed", "open", "slow", "slow and short"],
+)
+def test_the_load_of_a_long_run_is_sent_for_a_short_time(
+    arrivals: ClosedLoop | OpenLoop, request: pytest.FixtureRequest
+) -> None:
+    # At a low rate it takes longer until there are enough requests.
+    counted_s = {"slow": 5.0, "slow and short": 3.0}.get(request.node.callspec.id, 2.0)
+    loaded = dict(parts(under(arrivals), duration_s=2.0))[LOADED]
+    (length_s,) = {planned_s(item.workload) for item in loaded.treatments}
+    assert length_s == pytest.approx(counted_s + WARMUP_S)
+
+
+def test_one_scripted_user_acts_as_long_as_one_of_a_closed_loop() -> None:
+    users = Scripted(script="a:B", users=5, duration_s=600.0, warmup_s=10.0)
+    load = one_at_a_time(Workload(request=Request(node="echo"), arrivals=users), 2.0)
+    assert load.bound_s == WARMUP_S + 2.0
+
+
+def planned_s(load: Workload) -> float:
+    """Return how long a load sends."""
+    arrivals = load.arrivals
+    return arrivals.max_duration_s if isinstance(arrivals, ClosedLoop) else load.bound_s

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from perflab.errors import LoadError, ServiceFailed, SettingRefused
+from perflab.host.meters import CgroupMeter
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
@@ -31,6 +33,21 @@ def test_a_trial_without_a_fault_is_valid_and_holds_its_measurements(tmp_path: P
     assert {"echo", "client", "lab"} <= set(trial.samples["service"])
     assert trial.services_whole
     assert not any(tmp_path.iterdir()), "raw rows are kept nowhere else"
+
+
+@pytest.mark.promise
+def test_a_container_that_ended_before_the_load_fails_the_trial_with_its_log(
+    tmp_path: Path,
+) -> None:
+    class Ended(Residents):
+        def active(self, _name: str) -> Any:
+            return {"echo": SimpleNamespace(meter=lambda: CgroupMeter(0))}
+
+    death = ServiceFailed("echo", "its container exited with status 1", "planted")
+    trial = measured(tmp_path, Ended(dies=death))
+    assert trial.row["state"] == "failed"
+    assert [reason.code for reason in trial.row["reasons"]] == ["service.failed"]
+    assert "planted" in trial.row["reasons"][0].text
 
 
 @pytest.mark.promise

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.trials.plan import with_warmup
+from perflab.load.workload import ClosedLoop, OpenLoop, Request, Scripted, Stage, Workload
+from perflab.trials.plan import timed
 from perflab.trials.warming import FLAT, LEAST, MOST, STEP_S, Course, latest_fall, warm_after
 
 NOISE = 0.02
@@ -67,23 +67,31 @@ def test_what_has_not_stopped_falling_at_the_end_is_told_by_its_share() -> None:
     assert latest_fall([1.0] * MOST) == 0.0
 
 
-@pytest.mark.parametrize(
-    "arrivals",
-    [
-        ClosedLoop(users=2, duration_s=3.0, warmup_s=1.0, max_duration_s=4.0),
-        OpenLoop(stages=(Stage(rate=50, duration_s=4.0),), warmup_s=1.0),
-    ],
+LOADS = (
+    ClosedLoop(users=2, duration_s=3.0, warmup_s=1.0, max_duration_s=4.0),
+    OpenLoop(stages=(Stage(rate=50, duration_s=4.0),), warmup_s=1.0),
+    Scripted(script="a:B", users=2, duration_s=3.0, warmup_s=1.0),
 )
-def test_a_longer_warm_up_leaves_what_counts_as_long(arrivals: ClosedLoop | OpenLoop) -> None:
-    load = Workload(request=Request(node="echo"), arrivals=arrivals)
-    longer = with_warmup(load, 12.0).arrivals
-    assert isinstance(longer, ClosedLoop | OpenLoop)
-    assert longer.warmup_s == 12.0
-    if isinstance(longer, OpenLoop):
-        assert longer.duration_s - longer.warmup_s == 3.0
-    else:
-        assert (longer.duration_s, longer.max_duration_s) == (3.0, 15.0)
-    assert Workload.model_validate(with_warmup(load, 12.0).model_dump())
+
+
+@pytest.mark.parametrize("arrivals", LOADS, ids=lambda load: load.kind)
+@pytest.mark.parametrize(("asked_s", "counted_s"), [(None, 3.0), (0.5, 0.5)])
+def test_a_load_has_another_warm_up_and_what_counts_is_as_long_as_asked_for(
+    arrivals: ClosedLoop | OpenLoop | Scripted, asked_s: float | None, counted_s: float
+) -> None:
+    changed = timed(Workload(request=Request(node="echo"), arrivals=arrivals), 12.0, asked_s)
+    load = Workload.model_validate(changed.model_dump()).arrivals
+    assert isinstance(load, ClosedLoop | OpenLoop | Scripted)
+    assert load.warmup_s == 12.0
+    assert load.duration_s == counted_s + 12.0 * isinstance(load, OpenLoop)
+    assert getattr(load, "max_duration_s", 12.0 + counted_s) == 12.0 + counted_s
+
+
+def test_a_load_of_a_number_of_requests_gets_a_length_instead() -> None:
+    by_count = ClosedLoop(users=2, requests=500, warmup_requests=9, keep_up=True)
+    changed = timed(Workload(request=Request(node="echo"), arrivals=by_count), 1.0, 3.0)
+    by_length = ClosedLoop(users=2, duration_s=3.0, warmup_s=1.0, max_duration_s=4.0)
+    assert changed.arrivals == by_length
 
 
 def test_where_noise_hides_a_fall_more_windows_must_tell() -> None:

@@ -105,16 +105,13 @@ def causes_of(run: Run, new: str, old: str) -> Causes | None:
     causes = replace(causes, unread=tuple(dict.fromkeys(unread)))
     if loaded is None:
         return causes
+    trials = loaded.current_trials()
+    throughput = float(trials.loc[trials["treatment"] == new, "throughput_rps"].mean())
     text = only_under_load(
         measured_of(loaded, "accounts"), measured_of(loaded, "times"),
-        _throughput(loaded, new), new, old, causes.response,
+        throughput, new, old, causes.response,
     )  # fmt: skip
     return replace(causes, only_loaded=text)
-
-
-def _throughput(part: Run, treatment: str) -> float:
-    trials = part.current_trials()
-    return float(trials.loc[trials["treatment"] == treatment, "throughput_rps"].mean())
 
 
 def _unread(part: Run, new: str, old: str) -> Iterator[str]:

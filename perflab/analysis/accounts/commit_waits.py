@@ -22,7 +22,7 @@ NO_WAIT = "no wait event"
 WAIT_COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
 # The waits of a commit: for the flush itself, and for the lock of the backend that flushes for all.
 # PostgreSQL 15 writes WALSync, 17 and later WalSync.
-OF_FLUSH = frozenset({"IO: WalSync", "LWLock: WALWrite"})
+OF_FLUSH = ("IO: WalSync", "LWLock: WALWrite")
 ONE_NAME = {"WALSync": "WalSync", "WALWrite": "WalWrite"}
 
 
@@ -82,11 +82,6 @@ def event_name(kind: str, name: str) -> str:
     if not kind:
         return NO_WAIT
     return f"{kind}: {ONE_NAME.get(name, name) if kind == 'IO' else name}"
-
-
-def waits_for_flush(event: str) -> bool:
-    """Return whether a wait event is that of a commit that waits for the disk."""
-    return event in OF_FLUSH
 
 
 def has_waits(run: Run) -> bool:

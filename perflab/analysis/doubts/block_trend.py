@@ -27,7 +27,6 @@ import pandas as pd
 
 from perflab.recordings import Run
 from perflab.recordings.responses import drift_column
-from perflab.statistics.trend import change_over, trend_p
 
 TIME, SPEED = "mean_ms", "cpu_probe_before_ms"
 # Six blocks can have such a p, and five cannot.
@@ -141,13 +140,23 @@ def changes_of(times: pd.DataFrame, speeds: pd.Series[float]) -> tuple[float, ..
 
 
 def _changes(logs: np.ndarray) -> tuple[float, ...]:
-    """Return the changes of the columns, if all change by enough in one direction, in order."""
+    """Return the changes of the columns, if all change by enough in one direction, in order.
+
+    Whether they are in order is told by the test of Mann and Kendall (M. G. Kendall, Rank
+    Correlation Methods, 1948), and a change by the median slope of all pairs of blocks (P. K. Sen,
+    J. Am. Stat. Assoc. 63, 1968), which a single block that lies apart does not move.
+    """
     if len(logs) < BLOCKS_FOR_P:
         rises = logs[1:] - logs[:1]
         is_told = len(logs) >= FEWEST_BLOCKS and bool((rises >= LEAST_OF_FEW).all())
         return tuple(map(float, rises[-1])) if is_told else ()
-    if trend_p(logs.mean(axis=1)) > MOST_P:
+
+    from scipy import stats
+
+    p = float(stats.kendalltau(np.arange(len(logs)), logs.mean(axis=1)).pvalue)
+    # It is NaN where all blocks are equal.
+    if not p <= MOST_P:
         return ()
-    changes = tuple(change_over(column) for column in logs.T)
+    changes = tuple(float(stats.theilslopes(column).slope) * (len(logs) - 1) for column in logs.T)
     is_one_way = min(changes) >= LEAST_CHANGE or max(changes) <= -LEAST_CHANGE
     return changes if is_one_way else ()

@@ -40,26 +40,17 @@ def refuse_unlike(run: Run, contrast: Contrast, trials: pd.DataFrame) -> None:
         "/".join(levels.values()): trials[trials["treatment"].isin(run.record.selected(levels))]
         for levels in sides_of(contrast)
     }
-    if unlike := unlike_words(sides):
-        raise AnalysisError(unlike)
-
-
-def unlike_words(sides: Mapping[str, pd.DataFrame]) -> str:
-    """Return which shares of the sides' requests failed if these are a point apart; else nothing.
-
-    ``sides`` are tables of trials by the name of the side.
-    """
-    remarks = pd.concat([trials["warnings"] for trials in sides.values()])
+    remarks = pd.concat([of_side["warnings"] for of_side in sides.values()])
     if not any(remark.code == SOME_FAILED for of_trial in remarks for remark in of_trial):
-        return ""
+        return
     shares = {
-        name: float(trials["errors"].sum() / max(1, trials["requests"].sum()))
-        for name, trials in sides.items()
+        name: float(of_side["errors"].sum() / max(1, of_side["requests"].sum()))
+        for name, of_side in sides.items()
     }
     if max(shares.values()) - min(shares.values()) < MAX_APART:
-        return ""
+        return
     parts = [f"{PERCENT * share:.1f}% of the requests of {name}" for name, share in shares.items()]
-    return (
+    raise AnalysisError(
         f"{' and '.join(parts)} failed, and what fails takes another time: only failures are "
         f"compared where the sides are {counted(round(PERCENT * MAX_APART), 'point')} apart"
     )
@@ -67,13 +58,10 @@ def unlike_words(sides: Mapping[str, pd.DataFrame]) -> str:
 
 def has_counts(contrast: Contrast, trials: pd.DataFrame) -> bool:
     """Return whether a contrast is the difference of shares whose requests were counted."""
-    is_difference = is_of_failures(contrast) and contrast.scale == "difference"
+    # Of all requests, or of those of one name.
+    is_of_failures = split_request(contrast.response)[0] == FAILURES
+    is_difference = is_of_failures and contrast.scale == "difference"
     return is_difference and resolution_column(contrast.response) in trials
-
-
-def is_of_failures(contrast: Contrast) -> bool:
-    """Return whether a contrast is about a share of failures: of all requests, or of one name."""
-    return split_request(contrast.response)[0] == FAILURES
 
 
 def counts_of(

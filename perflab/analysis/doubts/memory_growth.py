@@ -61,11 +61,6 @@ def sides(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Side, Sid
     return found[0], found[1]
 
 
-def still_grow(both: tuple[Side, Side]) -> bool:
-    """Return whether the memory of a side still grows at the end of its loads, in most blocks."""
-    return any(side.share.median() > STILL_GROWS for side in both)
-
-
 def after_equal_requests(
     run: Run, contrast: Contrast, trials: pd.DataFrame, ends: Ends
 ) -> tuple[Ends, str]:
@@ -84,7 +79,7 @@ def after_equal_requests(
     if any(remark.code == GROWS_IDLE for remark in run.record.warnings):
         # By the clock, not by requests: the values as they were read are as good an end.
         equal_ends = equal_ends.around(ends)
-    if not still_grow(both):
+    if not any(side.share.median() > STILL_GROWS for side in both):
         return ends.around(equal_ends), ""
     low, high = (ratio.reindex(equal.index).where(equal.notna()) for ratio in _growths(new, old))
     texts = [f"{number(float(side.growth.median()) / KB)} KB" for side in (old, new)]

@@ -7,19 +7,14 @@ p.
 
 from __future__ import annotations
 
-from perflab.statistics.comparison import USUAL_P, Effect
-from perflab.statistics.families import blocks_for_one, smallest_p
+from perflab.statistics.comparison import USUAL_P
+from perflab.statistics.families import smallest_p
 from perflab.statistics.interim_analysis import ROUNDING, LooksTaken, UntilDecided
 from perflab.statistics.interim_analysis import smallest_p as smallest_p_of_looks
 from perflab.statistics.mean_intervals import SMALLEST_N, SMALLEST_SIGNED_RANK
 
 # So many trials of a side may be lost.
 SPARE_BLOCKS = 1
-
-
-def fewest_blocks(thresholds: int) -> int:
-    """Return the fewest blocks whose signed-rank test can cross one of so many thresholds."""
-    return blocks_for_one(thresholds, sides=1)
 
 
 def can_fail(blocks: int, thresholds: int, looks: LooksTaken | None = None) -> bool:
@@ -30,11 +25,6 @@ def can_fail(blocks: int, thresholds: int, looks: LooksTaken | None = None) -> b
         return True
     least = smallest_p(blocks) if looks is None else smallest_p_of_looks(looks) / 2
     return thresholds * least <= USUAL_P * (1 + ROUNDING)
-
-
-def could_have_failed(effect: Effect, thresholds: int) -> bool:
-    """Return whether the blocks of an effect could cross one of so many thresholds."""
-    return can_fail(effect.n, thresholds, effect.looks)
 
 
 def can_fail_at_last(rule: UntilDecided, thresholds: int) -> bool:

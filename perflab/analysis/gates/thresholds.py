@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.gates.gate_blocks import could_have_failed
+from perflab.analysis.gates.gate_blocks import can_fail
 from perflab.analysis.results import Gate
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
@@ -156,6 +156,7 @@ def _result(threshold: Threshold, finding: Finding, adjusted: float, among: int)
     result = threshold.judged(finding)
     if result is Gate.FAILED and adjusted > USUAL_P:
         result = Gate.NOT_DECIDED
-    if result is Gate.NOT_DECIDED and finding.effect is not None:
-        return result if could_have_failed(finding.effect, among) else Gate.NOT_JUDGED
+    effect = finding.effect
+    if result is Gate.NOT_DECIDED and effect is not None:
+        return result if can_fail(effect.n, among, effect.looks) else Gate.NOT_JUDGED
     return result

@@ -19,7 +19,8 @@ from perflab.analysis.gates.thresholds import Threshold, judged
 from perflab.analysis.noise import doubt
 from perflab.cli.outputs import frame_table, make_console, named_here, print_table
 from perflab.cli.repeating import repeatable
-from perflab.host.files import replace_file
+from perflab.errors import ExportRefused, ParameterError, cause
+from perflab.host.files import explained, replace_file
 from perflab.paths import figures_dir
 from perflab.recordings import Run
 from perflab.reports.duel_answer import differs
@@ -54,20 +55,55 @@ def of(run: Run, thresholds: Sequence[Threshold]) -> DuelResult:
     return DuelResult(run, findings, pairs_of(findings, thresholds, judged(thresholds, findings)))
 
 
+def _summary_of_job() -> Path | None:
+    """Return the file of the job's summary where GitHub runs one."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    return Path(name) if name else None
+
+
+def check_summary(file: Path | None) -> None:
+    """Make the folders of the summaries; ParameterError where one could not be written."""
+    of_job = _summary_of_job()
+    problems = {
+        # The one takes the place of what is there, the other is added to it.
+        "--summary": file and _unwritable(file, file.parent),
+        "GITHUB_STEP_SUMMARY": of_job and _unwritable(of_job, of_job),
+    }
+    if told := [f"{name}: {problem}" for name, problem in problems.items() if problem]:
+        raise ParameterError("perflab duel", told)
+
+
+def _unwritable(path: Path, written: Path) -> str:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"the folder of {path} cannot be made ({cause(error)})"
+    if path.is_dir():
+        return f"{path} is a folder; name a file"
+    if not os.access(written if written.exists() else path.parent, os.W_OK):
+        return f"{path} cannot be written; name a file in a folder of your own"
+    return ""
+
+
 def summarise(result: DuelResult, file: Path | None) -> None:
     """Write the summary to a file, and add it to that of the job where GitHub runs one."""
-    of_job = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    of_job = _summary_of_job()
     text = as_markdown(result.run, result.pairs) if file or of_job else ""
+    elsewhere = f"take the answer from 'perflab show {result.run.run_id}'"
     if file:
-        replace_file(file, text.encode())
+        with explained(file, "the run is kept", elsewhere, ExportRefused):
+            replace_file(file, text.encode())
     if of_job:
-        with Path(of_job).open("a", encoding="utf-8") as job:
+        with (
+            explained(of_job, "the run is kept", elsewhere, ExportRefused),
+            of_job.open("a", encoding="utf-8") as job,
+        ):
             job.write(text)
 
 
 def print_json(result: DuelResult) -> None:
     """Print the answer as JSON, and write the report."""
-    print(json.dumps(as_data(result.run, result.pairs), indent=1))
+    print(json.dumps(as_data(result.run, result.pairs), indent=1, allow_nan=False))
     result.write_report()
 
 

@@ -73,7 +73,7 @@ def _table(runs: list[Run]) -> Table:
 
 def _compared(run: Run) -> Text:
     """Return the treatments of a run, or how many; of a duel also what was asked, and answered."""
-    labels = [treatment.label for treatment in run.record.treatments]
+    labels = [*run.record.labels.values()]
     compared = " | ".join(labels) if len(labels) <= MOST_LABELS else f"{len(labels)} treatments"
     asked = "; ".join(filter(None, [compared, _asked(run.record.parameters)]))
     return Text("\n".join(filter(None, [asked, _answer(run)])))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from perflab.figures.charts.axes import Axis
 from perflab.figures.charts.layers import (
-    TRIAL,
-    Bands,
     Intervals,
     Layer,
     Lines,
@@ -13,14 +11,14 @@ from perflab.figures.charts.layers import (
     Points,
     Published,
     Rules,
-    Texts,
     Typical,
 )
 from perflab.figures.charts.planes import Plane, Planes
 from perflab.figures.charts.rows import RowChart
 from perflab.figures.charts.stacks import Bars, Stack
+from perflab.figures.origin import TRIAL
 
 __all__ = [
-    "TRIAL", "Axis", "Bands", "Bars", "Intervals", "Layer", "Lines", "Marks", "Plane", "Planes",
-    "Points", "Published", "RowChart", "Rules", "Stack", "Texts", "Typical",
+    "TRIAL", "Axis", "Bars", "Intervals", "Layer", "Lines", "Marks", "Plane", "Planes",
+    "Points", "Published", "RowChart", "Rules", "Stack", "Typical",
 ]  # fmt: skip

@@ -17,15 +17,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.figures import theme
-from perflab.figures.origin import TYPICAL, Page
-from perflab.figures.theme import INK, MUTED, Style, tick_label, wrap
+from perflab.figures.origin import TRIAL, TYPICAL, Page
+from perflab.figures.theme import INK, MUTED, Style, tick_label
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, draw_interval, reach
 
-TRIAL = "trial"
 DASHED = (0, (4, 2))
-TEXT_PT, TEXT_IN = 7.5, 1.8
-# Words hide the lines of the grid.
-BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 # A label in a key, on one line.
 KEY_IN, KEY_PT = 6.4, 8.0
 VALID = "valid"
@@ -266,39 +262,6 @@ class Lines:
             for style in labelled(self._styles(page), named)
             if style.label
         ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Bands(Layer):
-    """A pale band between the columns ``low`` and ``high``, for each style."""
-
-    by: str = "what"
-    styles: Styles | None = None
-
-    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
-        """Draw the rows of one panel."""
-        for name, style in styles_in(self.styles, page).items():
-            band = rows[rows[self.by] == name]
-            axes.fill_between(
-                band["x"], band["low"], band["high"], color=style.color, alpha=0.2, lw=0
-            )
-
-
-@dataclass(frozen=True)
-class Texts(Layer):
-    """The column ``words``, on what is missing, at the left end of a row."""
-
-    of: Sequence[str] = ()
-
-    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
-        """Write the words of one panel."""
-        for row in rows_of(rows, self.of).to_dict("records"):
-            if row["words"]:
-                words = "\n".join(wrap(str(row["words"]), TEXT_PT, TEXT_IN))
-                axes.text(
-                    0.0, row["y"], words, transform=axes.get_yaxis_transform(), ha="left",
-                    va="center", size=TEXT_PT, color=MUTED, bbox=BOX, zorder=5,
-                )  # fmt: skip
 
 
 def styles_in(styles: Styles | None, page: Page) -> Styles:

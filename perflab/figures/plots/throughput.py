@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,13 +18,11 @@ from perflab.figures.charts import (
     Layer,
     Marks,
     Points,
-    Published,
     RowChart,
 )
 from perflab.figures.origin import TYPICAL, Page, in_words, typical_rows
 from perflab.figures.theme import FAINT
-from perflab.figures.view import ARROW, PUBLISHED, View, nothing_published, reach
-from perflab.figures.view import Published as PublishedValues
+from perflab.figures.view import ARROW, View, reach
 from perflab.recordings import Run
 
 TITLE = "throughput per treatment, every trial a point"
@@ -42,21 +39,19 @@ BEYOND = 1.3
 THROUGHPUT_COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high", "n"]
 
 
-def throughput_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
+def throughput_table(run: Run) -> pd.DataFrame:
     """Return the trials that were not superseded, and the typical value of each treatment.
 
-    Failed and invalid trials are included, with their state. ``what`` is "trial"; or the statistic
-    of a typical value, which has a 95% interval and a number of trials; or "published", with the
-    load as the state. The table has no rows if no trial has a throughput.
+    Failed and invalid trials are included, with their state. ``what`` is "trial", or the statistic
+    of a typical value, which has a 95% interval and a number of trials. The table has no rows if no
+    trial has a throughput.
     """
     trials = run.current_trials()
     if "throughput_rps" not in trials or not np.isfinite(trials["throughput_rps"]).any():
         return pd.DataFrame(columns=THROUGHPUT_COLUMNS)
     typical = typical_rows(run, "throughput_rps").rename(columns={"value": "throughput_rps"})
     trials = trials.assign(what=TRIAL).sort_values(["block", "position", "attempt"])
-    columns = {"value": "throughput_rps", "load": "state"}
-    absolutes = published(run, "throughput_rps").rename(columns=columns).assign(what=PUBLISHED)
-    shown = [part for part in (trials, typical, absolutes) if len(part)]
+    shown = [part for part in (trials, typical) if len(part)]
     return pd.concat(shown, ignore_index=True).reindex(columns=THROUGHPUT_COLUMNS)
 
 
@@ -107,7 +102,6 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
                       keyed=False),
             Intervals(TYPICAL, low="value", high="value", within=within,
                       label=label),
-            Published(),
         ),
         panels={"": Axis(AXIS, ends=(0, None), whole=True)},
         row_in=0.62,
@@ -130,11 +124,4 @@ def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     return {row["treatment"]: in_words(row) for row in typical}
 
 
-def throughput_view(published: PublishedValues = nothing_published) -> View:
-    """Return the view, with the published values of a system."""
-    return View(
-        "throughput", TITLE, partial(throughput_table, published=published), draw_throughput
-    )
-
-
-THROUGHPUT = throughput_view()
+THROUGHPUT = View("throughput", TITLE, throughput_table, draw_throughput)

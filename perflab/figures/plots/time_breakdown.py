@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from perflab.analysis.time_parts import decompose, part_words
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import (
-    Axis,
-    Intervals,
-    Published,
-    RowChart,
-    Stack,
-)
+from perflab.figures.charts import Axis, Intervals, RowChart, Stack
 from perflab.figures.origin import Page, in_words, typical_rows
 from perflab.figures.theme import styles_of
-from perflab.figures.view import PUBLISHED, View, nothing_published
-from perflab.figures.view import Published as PublishedValues
+from perflab.figures.view import PUBLISHED, View
 from perflab.recordings import Run
 
 # Of many parts so many are drawn, and the others together.
@@ -39,31 +31,25 @@ OF_PHASES = (
 )  # fmt: skip
 BREAKDOWN_TITLE = "where the time goes, mean parts of a response time"
 WHOLE_RESPONSE = "whole response"
-BREAKDOWN_COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
+BREAKDOWN_COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials"]
 OF_WHOLE = {"value": "mean_ms", "low": "low_ms", "high": "high_ms", "n": "trials"}
 REST = "unaccounted app"
 BAR = 0.62
 
 
-def time_breakdown_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
+def time_breakdown_table(run: Run) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form).
 
-    The parts add up to the whole.
-
-    After the parts comes the whole response time as summaries have it, with its 95% interval over
-    trials, low_ms to high_ms, and their number; then the published response time, if there is one,
-    with the load as ``state``.
+    The parts add up to the whole, which comes after them: the response time as summaries have it,
+    with its 95% interval over trials, low_ms to high_ms, and their number.
     """
     requests = run.requests()
     whole = typical_rows(run, "mean_ms").rename(columns=OF_WHOLE).assign(part=WHOLE_RESPONSE)
     if requests.empty:  # a bar without parts would look like one that was not divided
         whole = whole.iloc[:0]
     parts = of_whole(decompose(requests), whole)
-    order = [*_order(parts["part"]), WHOLE_RESPONSE, PUBLISHED]
-    columns = {"value": "mean_ms", "load": "state"}
-    absolutes = published(run, "mean_ms").rename(columns=columns).assign(part=PUBLISHED)
-    absolutes = absolutes[absolutes["treatment"].isin(whole["treatment"])]
-    shown = [parts[["treatment", "part", "mean_ms"]], whole, absolutes]
+    order = [*_order(parts["part"]), WHOLE_RESPONSE]
+    shown = [parts[["treatment", "part", "mean_ms"]], whole]
     joined = pd.concat([part for part in shown if len(part)] or shown, ignore_index=True)
     sorted_as = {"treatment": list(styles_of(run.record)), "part": order}
     return joined.sort_values(
@@ -95,8 +81,9 @@ def _order(names: Iterable[str]) -> list[str]:
 
 def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the mean parts of a response time as one stacked bar per treatment."""
-    table = _with_few_parts(table)
-    is_part = ~table["part"].isin([WHOLE_RESPONSE, PUBLISHED])
+    # Tables of older runs of the reference have published means, too.
+    table = _with_few_parts(table[table["part"] != PUBLISHED])
+    is_part = table["part"] != WHOLE_RESPONSE
     colors = _colors(table[is_part])
     longest = float(table.loc[table["part"] == WHOLE_RESPONSE, "mean_ms"].max())
     furthest = float(np.nanmax(table["mean_ms"])) * 1.08
@@ -110,7 +97,6 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
                   words=_short, height=BAR),
             Intervals((WHOLE_RESPONSE,), "low_ms", "high_ms", at=-BAR / 2 - 0.08,
                       within=(0.0, max(furthest, 1.2 * longest)), size=6),
-            Published(at=BAR / 2 + 0.1),
         ),
         panels={"": Axis("mean time, ms", ends=(0.0, max(furthest, 1.2 * longest)))},
         value="mean_ms",
@@ -123,7 +109,7 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
 
 def _with_few_parts(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with its largest parts, and the sum of the others as one part."""
-    is_part = ~table["part"].isin([WHOLE_RESPONSE, PUBLISHED])
+    is_part = table["part"] != WHOLE_RESPONSE
     largest = table[is_part].groupby("part")["mean_ms"].max().nlargest(MOST_PARTS)
     others = table[is_part & ~table["part"].isin(largest.index)]
     if others["part"].nunique() < 2:
@@ -154,10 +140,4 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
-def time_breakdown_view(published: PublishedValues = nothing_published) -> View:
-    """Return the view, with the published values of a system."""
-    table = partial(time_breakdown_table, published=published)
-    return View("time_breakdown", BREAKDOWN_TITLE, table, draw_time_breakdown)
-
-
-TIME_BREAKDOWN = time_breakdown_view()
+TIME_BREAKDOWN = View("time_breakdown", BREAKDOWN_TITLE, time_breakdown_table, draw_time_breakdown)

@@ -10,7 +10,6 @@ time to the first chunk) is cut off with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,8 +101,8 @@ def _gaps(packed: np.ndarray, rows: np.ndarray, wakeups: Wakeups) -> dict[str, n
     }
 
 
-def remarks(chunk_times: ChunkTimes | None, encodings: Collection[str] = ()) -> list[Remark]:
-    """Return the remarks on these numbers, given what the answers were packed by."""
+def remarks(chunk_times: ChunkTimes | None) -> list[Remark]:
+    """Return the remarks on these numbers."""
     if chunk_times is None:
         return []
     numbers = {
@@ -115,11 +114,8 @@ def remarks(chunk_times: ChunkTimes | None, encodings: Collection[str] = ()) -> 
     notes = of_client_time(numbers)
     if chunk_times.at_once_share > MANY_AT_ONCE:
         text = f"{as_share(chunk_times.at_once_share)} of the gaps between chunks are 0: "
-        text += "the client read"
-        text += " both chunks at once, so the time between them is unknown"
-        if encodings:
-            text += f"; the answers came under {' and '.join(encodings)}, and what packs a stream"
-            text += " may hold it back"
+        text += "the client read both chunks at once, so the time between them is unknown; what"
+        text += " packs a stream (Content-Encoding) may hold it back"
         notes.append(Remark(code="stream.at_once", text=text))
     silent_s = np.concatenate([chunk_times.first.elapsed, chunk_times.gaps.elapsed]) / 1e9
     if (silent_s := silent_s[silent_s > QUIET_S]).size:

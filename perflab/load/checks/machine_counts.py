@@ -61,7 +61,3 @@ def remarks_on_tcp(result: LoadResult) -> list[Remark]:
         f"{waited} connections of this load waited 1 s or longer, until their SYN was sent again"
     )
     return [Remark(code="host.tcp", text=text)]
-
-
-# Log ratios of a load's end to its begin: from the first on a clear trend is told, from the second
-# on it refuses an open loop, whose queue then grows for as long as the load lasts.

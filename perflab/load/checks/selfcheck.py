@@ -64,23 +64,18 @@ class SelfCheck:
 
     Delays of the event loop are those while the load was busy (see
     :mod:`perflab.load.checks.stalls`), over all ticks, those missed in a stall included.
-    ``mean_late_ms`` is the client's own part of the mean response time, ``stalled_share`` the share
-    of the time the client stood still; ``censored`` counts the measured requests that were cut off
-    before their end.
+    ``censored`` counts the measured requests that were cut off before their end.
     """
 
-    lag_p50_ms: float
-    lag_p99_ms: float
+    run_delay_share: float
+    generator_lag_p50_ms: float
+    generator_lag_p99_ms: float
     loop_delay_p50_ms: float
     loop_delay_p99_ms: float
     loop_delay_max_ms: float
-    run_delay_share: float
-    cpu_share: float
-    cpu_us_per_request: float
+    client_cpu_share: float
+    client_cpu_us_per_request: float
     littles_law_ratio: float
-    mean_late_ms: float
-    stalled_share: float
-    steal_share: float
     censored: int
     reasons: tuple[Reason, ...] = ()
     warnings: tuple[Remark, ...] = ()
@@ -110,18 +105,15 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     short_ms = wakeups_ms[wakeups_ms < TICK_MS]
     judged = replace(judged if len(judged.known) else response, short_ms=short_ms)
     judgement = SelfCheck(
-        lag_p50_ms=lags_ns[50] / 1e6,
-        lag_p99_ms=lags_ns[99] / 1e6,
+        run_delay_share=result.run_delay_share,
+        generator_lag_p50_ms=lags_ns[50] / 1e6,
+        generator_lag_p99_ms=lags_ns[99] / 1e6,
         loop_delay_p50_ms=ticks_of[50],
         loop_delay_p99_ms=ticks_of[99],
         loop_delay_max_ms=float(ticks_ms.max()),
-        run_delay_share=result.run_delay_share,
-        cpu_share=result.cpu_ns / wall_ns / result.cores,
-        cpu_us_per_request=result.cpu_ns / 1e3 / max(1, result.requests_counted),
+        client_cpu_share=result.cpu_ns / wall_ns / result.cores,
+        client_cpu_us_per_request=result.cpu_ns / 1e3 / max(1, result.requests_counted),
         littles_law_ratio=littles_law_ratio(result, workload),
-        mean_late_ms=judged.mean_late_ms(),
-        stalled_share=stalls.stalled_share(result),
-        steal_share=result.steal_share,
         censored=len(response.elapsed),
     )
     reasons = [*failure_reasons.reasons(result, workload, causes), *_record_reasons(result)]
@@ -189,11 +181,10 @@ def _cpu_reasons(judgement: SelfCheck, closed: bool) -> list[Reason]:
     schedule may be busy, unless work queues in its event loop: then it reports its own queue.
     """
     queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
-    if not (judgement.cpu_share > MAX_CLIENT_CPU and (closed or queues)):
+    if not (judgement.client_cpu_share > MAX_CLIENT_CPU and (closed or queues)):
         return []
-    text = (
-        f"the client used {as_share(judgement.cpu_share)} of its cores: the client may be the limit"
-    )
+    share = as_share(judgement.client_cpu_share)
+    text = f"the client used {share} of its cores: the client may be the limit"
     return [Reason(code="generator.cpu", side="client", text=text)]
 
 

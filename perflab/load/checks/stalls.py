@@ -77,16 +77,6 @@ def _recorded_at_ns(result: LoadResult) -> np.ndarray:
     return np.concatenate([rows["done_ns"] for rows in result.rows])
 
 
-def stalled_share(result: LoadResult) -> float:
-    """Return the share of the measured time in which the workers' event loops stood still."""
-    begin_ns, end_ns = result.counted.T
-    length_ns = result.counted_ns * max(1, len(result.wakeups))
-    still_ns = sum(
-        int(wakeups.stood_still_ns(begin_ns, end_ns).sum()) for wakeups in result.wakeups
-    )
-    return still_ns / length_ns if length_ns > 0 else 0.0
-
-
 @dataclass(frozen=True)
 class Sending:
     """When the sending of each message began (ns), by its planned instant.

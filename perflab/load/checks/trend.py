@@ -12,6 +12,8 @@ from perflab.load.records.columns import ROW
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import time_before
 
+# Log ratios of a load's end to its begin: from the first on a clear trend is told, from the second
+# on it refuses an open loop, whose queue then grows for as long as the load lasts.
 MAX_TREND = math.log(1.1)
 GROSS_TREND = math.log(1.5)
 OF_LOAD = "load.trend"

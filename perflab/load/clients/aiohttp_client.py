@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,6 @@ from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.library_client import (
     LibraryClient,
     causes,
-    clock,
     headers_of,
     is_ended_by_closing,
 )
@@ -96,7 +96,7 @@ class AiohttpClient(LibraryClient):
             allow_redirects=False,
             trace_request_ctx=exchange,
         )
-        exchange.first_byte_ns = clock()
+        exchange.first_byte_ns = time.monotonic_ns()
         try:
             assert isinstance(response, _Response)
             await self._take(
@@ -122,15 +122,15 @@ class AiohttpClient(LibraryClient):
 
 
 async def _note_sent(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
-    context.trace_request_ctx.sent_ns = clock()
+    context.trace_request_ctx.sent_ns = time.monotonic_ns()
 
 
 async def _note_connect_start(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
-    context.connect_began_ns = clock()
+    context.connect_began_ns = time.monotonic_ns()
 
 
 async def _note_connect_end(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
-    context.trace_request_ctx.connect_ns = clock() - context.connect_began_ns
+    context.trace_request_ctx.connect_ns = time.monotonic_ns() - context.connect_began_ns
 
 
 def _tracing() -> aiohttp.TraceConfig:

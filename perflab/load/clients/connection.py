@@ -17,10 +17,9 @@ from typing import Protocol
 
 from perflab.host.shortages import class_of
 from perflab.load.clients.body import size_in_words
-from perflab.load.clients.encodings import Packed, count
 from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.kept_answers import NAME_BITS, ONE_IN, AnswerKeeper
-from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, FirstErrors
+from perflab.load.clients.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.clients.targets import Origin, Place
 from perflab.load.records.arrival_points import ArrivalPoints
@@ -29,7 +28,6 @@ READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 UNEXPECTED_EOF = "UNEXPECTED_EOF_WHILE_READING"
-clock = time.monotonic_ns
 
 
 def kind_of(error: OSError | ValueError, otherwise: str) -> int:
@@ -48,7 +46,6 @@ class Owner(Protocol):
 
     loop: asyncio.AbstractEventLoop
     landing: memoryview
-    packed: Packed
     keeper: AnswerKeeper | None
     first_errors: FirstErrors
 
@@ -88,7 +85,7 @@ class Connection:
     def open(self, exchange: Exchange) -> None:
         """Connect, then send the exchange's request."""
         self.exchange = exchange
-        self._began_ns = clock()
+        self._began_ns = time.monotonic_ns()
         try:
             place = self._client.address(self.origin)
             if isinstance(place, OSError):
@@ -160,7 +157,7 @@ class Connection:
         self._recv = opened.recv
         self._send = opened.send
         self._loop.add_reader(self._fd, self._readable)
-        exchange.connect_ns = clock() - self._began_ns
+        exchange.connect_ns = time.monotonic_ns() - self._began_ns
         self.send(exchange)
 
     def close(self) -> None:
@@ -184,7 +181,7 @@ class Connection:
         """Send a request on the idle connection."""
         self.exchange = exchange
         prepared = exchange.prepared
-        data = prepared.payload if prepared.turn is None else next(prepared.turn)
+        data = prepared.payload if prepared.turn is None else prepared.turn(exchange.user)
         reader = self._reader
         rules = prepared.body_rules
         if reader is None or (rules is not reader.rules and rules != reader.rules):
@@ -202,7 +199,7 @@ class Connection:
         except OSError as error:
             self._fail_soon(self._code_of(error, "reset"))
             return
-        exchange.sent_ns = clock()
+        exchange.sent_ns = time.monotonic_ns()
         if sent != len(data):
             self._unsent = memoryview(data)[sent:]
             self._loop.add_writer(self._fd, self._writable)
@@ -237,7 +234,7 @@ class Connection:
         except OSError as error:
             self._broken_off(error)
             return
-        now_ns = clock()
+        now_ns = time.monotonic_ns()
         exchange = self.exchange
         if exchange is None or reader is None:
             # The peer closed an idle connection, or sent bytes that no request asked for.
@@ -279,7 +276,7 @@ class Connection:
         except BadResponse as error:
             self._refuse(error, reader)
             return
-        now_ns = clock()
+        now_ns = time.monotonic_ns()
         if exchange.progress is not None and number:
             exchange.progress.note(now_ns, reader.size)
         if not number:
@@ -332,8 +329,6 @@ class Connection:
         exchange.done_ns = now_ns
         exchange.status, exchange.bytes = reader.status, reader.size
         exchange.error = exchange.prepared.judge(reader.status, reader.body)
-        if reader.encoding and exchange.stage == MEASURE:
-            count(self._client.packed, reader.encoding, reader.size, reader.body)
         exchange.phases = server_phases(reader.head)
         exchange.kept = 0
         keeper = self._client.keeper
@@ -361,7 +356,7 @@ class Connection:
         if exchange is None or reader is None:
             self.close()
         elif isinstance(error, ssl.SSLEOFError) and error.reason == UNEXPECTED_EOF:
-            self._ended(exchange, reader, clock(), is_said=False)
+            self._ended(exchange, reader, time.monotonic_ns(), is_said=False)
         else:
             if isinstance(error, ssl.SSLEOFError):  # without that reason it was a reset
                 error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
@@ -397,7 +392,7 @@ class Connection:
         self.close()
         if exchange is None:
             return
-        exchange.done_ns = clock()
+        exchange.done_ns = time.monotonic_ns()
         exchange.error, exchange.phases = code, None
         exchange.status = reader.status if reader is not None else 0
         exchange.bytes = reader.size if reader is not None else 0

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-import time
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 # Only what comes out of so many bytes is held at a time, and it may not be more than the second. Of
 # so many bytes deflate makes 4 MiB at most and zstandard 128 MiB; brotli knows no bound of its own.
 BYTES_AT_ONCE, MOST_AT_ONCE = 4096, 64 << 20
 TOO_MUCH = f"{BYTES_AT_ONCE} bytes become more than {MOST_AT_ONCE >> 20} MiB"
-MOST_NAMES = 8
 LIBRARIES = {
     "gzip": "zlib",
     "x-gzip": "zlib",
@@ -25,10 +22,6 @@ LIBRARIES = {
     "zstd": "zstandard",
 }
 _ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
-clock = time.perf_counter_ns
-# By encodings: the number of ``answers`` under them and their ``bytes`` on the wire; and of those
-# that something looked into (``unpacked``) ``unpacked_bytes`` and ``unpacking_ns``.
-Packed = dict[str, Counter[str]]
 
 
 def encoding_of(head: bytes) -> str:
@@ -83,7 +76,7 @@ def _decompressor(name: str, first: int) -> Any:
 
 
 class Unpacker:
-    """Unpacks one body; ``took_ns`` is how long that has taken."""
+    """Unpacks one body."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
@@ -91,19 +84,16 @@ class Unpacker:
         self._is_known = _library(encoding) is not None
         self._member: Any = None
         self._broken = ""
-        self.took_ns = 0
 
     def take(self, packed: bytes | memoryview) -> Iterator[bytes]:
         """Yield what further bytes hold; nothing after a problem."""
         for at in range(0, len(packed), BYTES_AT_ONCE):
             if self._broken or not self._is_known:
                 return
-            began_ns, data = clock(), bytes(packed[at : at + BYTES_AT_ONCE])
             try:
-                data = self._unpacked(data)
+                data = self._unpacked(bytes(packed[at : at + BYTES_AT_ONCE]))
             except Exception as error:  # each library has its own
                 self._broken, data = str(error), b""
-            self.took_ns += clock() - began_ns
             yield data
 
     def _unpacked(self, rest: bytes) -> bytes:
@@ -137,20 +127,3 @@ def unpacked(body: bytes, encoding: str) -> tuple[bytes, str]:
     unpacker = Unpacker(encoding)
     content = b"".join(unpacker.take(body))
     return content, unpacker.problem[1] if unpacker.problem else ""
-
-
-class Unpacked(Protocol):
-    """A body that was looked into: its length, and what unpacked it."""
-
-    size: int
-    unpacker: Unpacker | None
-
-
-def count(packed: Packed, encoding: str, size: int, body: Unpacked | None) -> None:
-    """Count an answer; a server has few encodings, whatever it calls them."""
-    if encoding not in packed and len(packed) == MOST_NAMES:
-        return
-    counts = packed.setdefault(encoding, Counter())
-    counts.update(answers=1, bytes=size)
-    if body is not None and body.unpacker is not None and not body.unpacker.problem:
-        counts.update(unpacked=1, unpacked_bytes=body.size, unpacking_ns=body.unpacker.took_ns)

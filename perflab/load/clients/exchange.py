@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Protocol
@@ -27,7 +27,7 @@ OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"
 
 
 class Prepared:
-    """The bytes of a request (``payload``), or of one per body in turn (``turn``).
+    """The bytes of a request (``payload``), or what gives those of a user's next one (``turn``).
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
     the same bytes have the same outcome and are not parsed again. Text that is no UTF-8 raises
@@ -43,7 +43,10 @@ class Prepared:
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"UTF-8 cannot encode its text: {error}"]) from None
         self.payload = payloads[0]
-        self.turn: Iterator[bytes] | None = cycle(payloads) if len(payloads) > 1 else None
+        self.turn: Callable[[int], bytes] | None = None
+        if len(payloads) > 1:
+            bodies = cycle(payloads)
+            self.turn = lambda _user: next(bodies)
         self.wants_answer = False
         # Any status is expected where there are none.
         self.statuses = request.statuses

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import time
 from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakSet
 
 from perflab.errors import LoadError
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.http2_connection import Connection, Head, NotBegun, connect
-from perflab.load.clients.library_client import LibraryClient, clock, headers_of
+from perflab.load.clients.library_client import LibraryClient, headers_of
 from perflab.load.clients.outcome import Failed
 from perflab.load.clients.targets import Origin, split
 from perflab.load.workload.request import Request
@@ -102,9 +103,9 @@ class Http2Client(LibraryClient):
     async def _connection(self, exchange: Exchange) -> Connection:
         async with self._opening:
             if self._usable is None or self._usable.is_leaving:
-                began_ns = clock()
+                began_ns = time.monotonic_ns()
                 self._usable = await connect(self._origin, self._tls)
-                exchange.connect_ns = clock() - began_ns
+                exchange.connect_ns = time.monotonic_ns() - began_ns
                 self._connections.add(self._usable)
             return self._usable
 

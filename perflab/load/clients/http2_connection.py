@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -29,7 +30,6 @@ from h2.exceptions import NoAvailableStreamIDError, ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from perflab.load.clients.exchange import Exchange
-from perflab.load.clients.library_client import clock
 from perflab.load.clients.outcome import Failed
 from perflab.load.clients.targets import Origin, looked_up
 
@@ -88,7 +88,7 @@ class Reply:
 
     def _has_its_length(self) -> bool:
         said = self.head.get("content-length")
-        bodiless = self.exchange.prepared.request.method == "HEAD" or self.head[":status"] == "304"
+        bodiless = self.head[":status"] == "304"
         return said is None or bodiless or (said.isdecimal() and int(said) == self.length)
 
     async def change(self) -> None:
@@ -197,7 +197,7 @@ class Connection(asyncio.Protocol):
         # h2 would end the connection, with all its requests, where one answer has another length.
         vars(self._h2.streams[number])["_initialize_content_length"] = lambda _: None
         self._flush()
-        answer.exchange.sent_ns = clock()
+        answer.exchange.sent_ns = time.monotonic_ns()
         rest = memoryview(body)
         while rest and not answer.is_ended:
             window = self._h2.local_flow_control_window(number)
@@ -245,7 +245,7 @@ class Connection(asyncio.Protocol):
         del self._rest[:end]
 
     def _read(self, frames: bytes) -> None:
-        now_ns = clock()
+        now_ns = time.monotonic_ns()
         try:
             for event in self._h2.receive_data(frames) if frames else ():
                 self._take(event, now_ns)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import time
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
 
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.library_client import LibraryClient, causes, clock, headers_of
+from perflab.load.clients.library_client import LibraryClient, causes, headers_of
 from perflab.load.workload.workload import Workload
 
 OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
@@ -70,7 +71,7 @@ class HttpxClient(LibraryClient):
             task = asyncio.current_task()
             exchange = self._tasks.get(task) if task else None
             if data and exchange is not None:
-                exchange.first_byte_ns = exchange.first_byte_ns or clock()
+                exchange.first_byte_ns = exchange.first_byte_ns or time.monotonic_ns()
             return data
 
         stream.read = noting
@@ -79,13 +80,13 @@ class HttpxClient(LibraryClient):
         """Note the instant of an event of the library; its name begins with the protocol."""
         step = event.partition(".")[2]
         if step == "send_request_headers.complete":
-            exchange.sent_ns = clock()
+            exchange.sent_ns = time.monotonic_ns()
         elif step == "receive_response_headers.complete":
-            exchange.first_byte_ns = exchange.first_byte_ns or clock()
+            exchange.first_byte_ns = exchange.first_byte_ns or time.monotonic_ns()
         elif step == "connect_tcp.started":
-            connect_began[0] = clock()
+            connect_began[0] = time.monotonic_ns()
         elif step == "connect_tcp.complete":
-            exchange.connect_ns = clock() - connect_began[0]
+            exchange.connect_ns = time.monotonic_ns() - connect_began[0]
 
     def _class_of(self, error: Exception) -> str:
         for cause in causes(error):

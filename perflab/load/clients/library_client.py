@@ -16,16 +16,15 @@ from typing import Any, ClassVar
 
 from perflab.host.shortages import class_of
 from perflab.load.clients.body import Body, size_in_words
-from perflab.load.clients.encodings import Packed, Unpacker, count, in_order
+from perflab.load.clients.encodings import Unpacker, in_order
 from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.kept_answers import AnswerKeeper
-from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, Failed, FirstErrors
+from perflab.load.clients.outcome import CODES, ERRORS, Failed, FirstErrors
 from perflab.load.clients.response import LONG_BYTES, parse_server_timing
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import Workload
 
-clock = time.monotonic_ns
 # Error classes that say how the data ended.
 ENDS = ("closed", "truncated", "no_close_notify")
 
@@ -90,7 +89,6 @@ class LibraryClient:
     def __init__(self, workload: Workload, connections: int) -> None:
         self.capped = self.resent = 0
         self.first_errors = FirstErrors()
-        self.packed: Packed = {}
         self.keeper: AnswerKeeper | None = None
         self.timeout_s = workload.timeout_s
         self._bodies = cycle(workload.request.bodies)
@@ -122,7 +120,7 @@ class LibraryClient:
             if kind not in ENDS:
                 self.first_errors.note(kind, str(error) or type(error).__name__)
         if not exchange.done_ns or exchange.error:
-            exchange.done_ns = clock()
+            exchange.done_ns = time.monotonic_ns()
         task = asyncio.current_task()
         if task is not None:
             self._tasks.pop(task, None)
@@ -162,10 +160,8 @@ class LibraryClient:
                 body.take(piece)
         if encrypted is not None and is_ended_by_closing(status, headers):
             _check_end(encrypted)
-        exchange.done_ns = clock()
+        exchange.done_ns = time.monotonic_ns()
         exchange.error = prepared.judge(status, body)
-        if encoding and exchange.stage == MEASURE:
-            count(self.packed, encoding, exchange.bytes, body)
         keeper, is_judged = self.keeper, exchange.error or prepared.is_judged
         if keeper is not None and not is_judged and not keeper.is_passed_over(exchange):
             exchange.kept = keeper.keep(exchange, headers, kept)

@@ -178,4 +178,3 @@ FORMATS: dict[Format, type[ServerSentEvents] | type[JsonLines]] = {
     "sse": ServerSentEvents,
     "ndjson": JsonLines,
 }
-# A chunk takes 12 bytes until its answer is recorded.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from perflab.load.clients.outcome import CODES
 from perflab.load.clients.stream_formats import FORMATS, LONGEST_EVENT_BYTES, Format, members_of
 
+# A chunk takes 12 bytes until its answer is recorded.
 MOST_CHUNKS = 5_000_000
 SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
 TOO_MANY = f"a stream of more than {MOST_CHUNKS:,} chunks"

@@ -53,7 +53,6 @@ RECEIVE_BUFFER_BYTES = 1 << 17
 MUTED = logging.getLogger("perflab.picows")
 MUTED.setLevel(logging.CRITICAL + 1)
 MUTED.propagate = False
-clock = time.monotonic_ns
 
 
 # It gets each message, and the instant at which the loop handed over its last bytes.
@@ -85,7 +84,7 @@ class WebSocket:
         # More than MAX_WAITING_PONGS_BYTES wait for the server to read: its pings are not answered,
         # and sends are checked.
         self.choked = False
-        self.heard_ns = self.message_ns = clock()
+        self.heard_ns = self.message_ns = time.monotonic_ns()
         self.over_ns = self._asked_ns = 0
         self.is_answered = True
         self._kind = ""
@@ -115,7 +114,7 @@ class WebSocket:
         """Take a frame; the last frame of a message hands it to the listener."""
         if self._kind:
             return
-        at_ns = self._read_ns or clock()
+        at_ns = self._read_ns or time.monotonic_ns()
         self._read_ns = 0 if frame.last_in_buffer else at_ns
         self.heard_ns = at_ns
         size = frame.payload_size
@@ -175,7 +174,7 @@ class WebSocket:
 
     def look_after(self, timeout_s: float) -> None:
         """Ask a silent server for a sign of life; give it up where none comes within a time."""
-        now_ns = clock()
+        now_ns = time.monotonic_ns()
         if self._kind or self.over.is_set() or now_ns - self.heard_ns < SILENT_NS:
             return
         if self._asked_ns <= self.heard_ns:
@@ -199,7 +198,7 @@ class WebSocket:
         if self.over.is_set():
             return
         self.over.set()
-        self.over_ns = self.over_ns or clock()
+        self.over_ns = self.over_ns or time.monotonic_ns()
         if not (self._kind or self._code):
             self._kind = self._kind_of_end()
         self._on_closed(self._kind, self._code)
@@ -224,7 +223,7 @@ class WebSocket:
             self.transport.send(opcode, data)
         else:
             self.transport.send(opcode, self._deflate.pack(data), rsv1=True)
-        return clock()
+        return time.monotonic_ns()
 
     def _check_waiting(self) -> None:
         waiting = self.transport.underlying_transport.get_write_buffer_size()
@@ -239,7 +238,7 @@ class WebSocket:
     async def close(self, code: int = NORMAL) -> None:
         """Close in an orderly way, within two seconds; one that was silent has failed."""
         if not self.over.is_set():
-            self.over_ns = clock()
+            self.over_ns = time.monotonic_ns()
             if not self._kind:
                 self._code = self._code or code
             self._send_close(code)

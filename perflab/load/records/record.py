@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +25,6 @@ from perflab.errors import LoadError, ParameterError
 from perflab.host.files import replace_file, whole_file
 from perflab.host.temporary_folders import OWNER, temporary_folder
 from perflab.load.checks.machine_counts import MachineCounts
-from perflab.load.clients.encodings import Packed
 from perflab.load.records.columns import PHASE, frame, phase_names
 from perflab.load.records.failure_stop import FailureStop, mark
 from perflab.load.records.loop_probe import grown_ns
@@ -178,12 +176,9 @@ def merged(
     # Workers beyond the number of users have nothing to do.
     busy = reports[: getattr(workload.arrivals, "users", len(reports))]
     first_errors: dict[tuple[str, int], str] = {}
-    packed: Packed = {}
     for report in reports:
         for kind, status, text in report["first_errors"]:
             first_errors.setdefault((kind, status), masked(text))
-        for encoding, counts in report["packed"].items():
-            packed.setdefault(encoding, Counter()).update(counts)
     stopped = next((report["stopped"] for report in reports if report["stopped"]), "")
     failure_stop = failure_stop_of(folder, reports, workload, stopped)
     windows = None
@@ -202,7 +197,6 @@ def merged(
         unsent=sum(report["unsent"] for report in reports),
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
         first_errors=first_errors,
-        packed=packed,
         capped=sum(report["capped"] for report in reports),
         resent=sum(report["resent"] for report in reports),
         stopped=workload.stop.failures_reached if failure_stop else stopped,

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from perflab.load.clients.encodings import Packed
+from perflab.credentials import masked
 from perflab.load.clients.outcome import CODES, MEASURE, WARMUP
 from perflab.load.records.arrival_points import progress
 from perflab.load.records.chunk_rows import chunks
@@ -58,10 +58,9 @@ class LoadResult:
     time. ``unsent`` requests were never started, ``capped`` ones waited for the cap on connections,
     ``resent`` ones were sent again because the server had not begun them.
     ``stopped`` says why the load was ended early; ``lasted_s`` is the time until the first worker
-    with users had nothing more to do. ``packed`` counts measured answers by Content-Encoding.
-    ``measured_from_ns`` is the planned end of the warm-up of scripted users.
-    ``windows`` are begin, begin of the counted part and end of each window, ``pauses`` begin and
-    end of those of the service, both int64 arrays in ns.
+    with users had nothing more to do. ``measured_from_ns`` is the planned end of the warm-up of
+    scripted users. ``windows`` are begin, begin of the counted part and end of each window,
+    ``pauses`` begin and end of those of the service, both int64 arrays in ns.
     """
 
     folder: Path
@@ -77,7 +76,6 @@ class LoadResult:
     cores: int
     lasted_s: float
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    packed: Packed = field(default_factory=dict)
     resent: int = 0
     measured_from_ns: int = 0
     steal_share: float = 0.0
@@ -338,9 +336,9 @@ class LoadResult:
 
     @property
     def failures(self) -> list[str]:
-        """Return the tracebacks of scripted users, one per kind of failure and worker."""
+        """Return the masked tracebacks of scripted users, one per kind of failure and worker."""
         places = [place / "failures.txt" for place in self.places]
-        return [text for place in places if place.exists() and (text := place.read_text())]
+        return [masked(text) for place in places if place.exists() and (text := place.read_text())]
 
     @property
     def sockets(self) -> np.ndarray:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
 
 BUFFERS_WAITING = 64
 FLUSH_BYTES = 1 << 18

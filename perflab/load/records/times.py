@@ -124,11 +124,6 @@ class Times:
         more = len(failed) * self.timeout_ns / (len(self.known) + len(failed)) if len(failed) else 0
         return by_name | {"max": self._longest(failed), "mean": Bound(least.low, most.high + more)}
 
-    def mean_late_ms(self) -> float:
-        """Return the client's own part of the mean."""
-        late_ms = float(self.late.mean()) / 1e6 if len(self.late) else 0.0
-        return late_ms + (float(self.short_ms.mean()) if len(self.short_ms) else 0.0)
-
     @property
     def paused_share(self) -> float:
         """Return the share by which pauses of the service could have lengthened the mean."""

@@ -25,15 +25,10 @@ class Mixer:
     def __init__(self, mix: Sequence[Weighted], origin: Origin, life: Connections, seed: str):
         self._bounds = [*accumulate(item.weight for item in mix)]
         self._prepared = [Prepared(item.request, origin, life) for item in mix]
-        self._values = [
-            Values(item.request, origin, life, random.Random(f"{seed}:{item.name}"))
-            if has_placeholders(item.request)
-            else None
-            for item in mix
-        ]
-        for prepared, values in zip(self._prepared, self._values, strict=True):
-            if values is not None:
-                prepared.turn = values
+        for item, prepared in zip(mix, self._prepared, strict=True):
+            if has_placeholders(item.request):
+                numbers = random.Random(f"{seed}:{item.name}")
+                prepared.turn = filled_by(item.request, origin, life.closing, numbers)
         self._next = self._order(random.Random(seed))
 
     def _order(self, numbers: random.Random) -> Iterator[int]:
@@ -47,9 +42,6 @@ class Mixer:
         def choose(exchange: Exchange) -> None:
             code = next(self._next)
             exchange.template, exchange.prepared = code, self._prepared[code]
-            values = self._values[code]
-            if values is not None:
-                values.user = exchange.user
             submit(exchange)
 
         return choose
@@ -60,22 +52,17 @@ class Mixer:
         (folder / "templates.names").write_text("\n".join(item.name for item in mix))
 
 
-class Values:
-    """The bytes of a request whose placeholders differ each time; ``user`` is who sends it next."""
+def filled_by(
+    request: Request, origin: Origin, closing: bool, numbers: random.Random
+) -> Callable[[int], bytes]:
+    """Return what gives the bytes of a user's next request, whose placeholders differ each time."""
+    fill = fill_of(request)
 
-    def __init__(
-        self, request: Request, origin: Origin, life: Connections, numbers: random.Random
-    ) -> None:
-        self.user = 0
-        self._request, self._origin, self._closing = request, origin, life.closing
-        self._fill, self._numbers = fill_of(request), numbers
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        path, headers, body = self._fill(self._numbers, self.user)
-        request = self._request.model_construct(
-            **{**self._request.__dict__, "path": path, "headers": headers, "body": body}
+    def for_user(user: int) -> bytes:
+        path, headers, body = fill(numbers, user)
+        filled = request.model_construct(
+            **{**request.__dict__, "path": path, "headers": headers, "body": body}
         )
-        return render(request, request.bodies[0], self._origin, self._closing)
+        return render(filled, filled.bodies[0], origin, closing)
+
+    return for_user

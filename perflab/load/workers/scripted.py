@@ -62,7 +62,7 @@ def find(script: str) -> type[User]:
             make_importable()
             with printed_aside():
                 module = importlib.import_module(place)
-    except Exception as error:  # whatever the user's module raises is told to the user
+    except (Exception, SystemExit) as error:  # whatever the module raises is told to its user
         words = not_installed(error) or f"{type(error).__name__}: {error}"
         raise ParameterError("script", [f"{place}: {words}"]) from None
     kind = getattr(module, name, None)

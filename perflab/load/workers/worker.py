@@ -267,7 +267,6 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
         "start_ns": load.start_ns,
         "lasted_ns": load.lasted_ns,
         "first_errors": load.client.first_errors.texts(),
-        "packed": load.client.packed,
         "wakeups": load.probe.report(),
         "cpu": load.cpu.report(),
         "real_time": real_time,

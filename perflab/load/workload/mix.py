@@ -17,8 +17,8 @@ from perflab.parameters import FrozenModel
 
 # All other braces stay as they are.
 PLACEHOLDER = re.compile(r"\{(?:(uuid|user)|random:(-?\d{1,18})-(-?\d{1,18})|line:([^{}]+))\}")
-# A seeded source of numbers and the number of the user give a text.
-Fill = Callable[[random.Random, int], str]
+# A seeded source of numbers, the number of the user and a place among lines (0 to 1) give a text.
+Fill = Callable[[random.Random, int, float], str]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,30}$")]
 
 
@@ -60,14 +60,19 @@ def filled(request: Request, numbers: random.Random, user: int) -> Request:
 
 
 def fill_of(request: Request) -> Callable[[random.Random, int], tuple[str, dict[str, str], Bodies]]:
-    """Return what gives path, headers and body of a request their values; bytes have none."""
+    """Return what gives path, headers and body of a request their values; bytes have none.
+
+    All lines of a request stand at the same place in their files.
+    """
     path, fixed = _compiled(request.path), request.body
-    body = _compiled(fixed) if isinstance(fixed, str) else lambda _numbers, _user: fixed
+    body = _compiled(fixed) if isinstance(fixed, str) else lambda *_: fixed
     headers = {name: _compiled(text) for name, text in request.headers.items()}
+    has_lines = any(match[4] for text in _texts(request) for match in PLACEHOLDER.finditer(text))
 
     def fill(numbers: random.Random, user: int) -> tuple[str, dict[str, str], Bodies]:
-        of_headers = {name: text(numbers, user) for name, text in headers.items()}
-        return path(numbers, user), of_headers, body(numbers, user)
+        place = numbers.random() if has_lines else 0.0
+        of_headers = {name: text(numbers, user, place) for name, text in headers.items()}
+        return path(numbers, user, place), of_headers, body(numbers, user, place)
 
     return fill
 
@@ -84,24 +89,24 @@ def _compiled(text: str) -> Fill:
         parts += [text[begin : match.start()], _value(*match.groups())]
         begin = match.end()
     if not parts:
-        return lambda _numbers, _user: text
+        return lambda *_: text
     parts.append(text[begin:])
-    return lambda numbers, user: "".join(
-        part if isinstance(part, str) else part(numbers, user) for part in parts
+    return lambda numbers, user, place: "".join(
+        part if isinstance(part, str) else part(numbers, user, place) for part in parts
     )
 
 
 def _value(word: str | None, low: str | None, high: str | None, file: str | None) -> Fill:
     if word == "user":
-        return lambda _, user: str(user)
+        return lambda _numbers, user, _place: str(user)
     if word == "uuid":
         # It may be a key: no load repeats those of another that met the same store.
-        return lambda _numbers, _user: str(uuid.uuid4())
+        return lambda *_: str(uuid.uuid4())
     if file is not None:
         lines = lines_of(file)
-        return lambda numbers, _: lines[numbers.randrange(len(lines))]
+        return lambda _numbers, _user, place: lines[int(place * len(lines))]
     first, last = int(low or 0), int(high or 0)
-    return lambda numbers, _: str(numbers.randint(first, last))
+    return lambda numbers, *_: str(numbers.randint(first, last))
 
 
 @lru_cache

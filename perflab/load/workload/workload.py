@@ -47,15 +47,7 @@ class Objective(FrozenModel):
             below_ms=float(bound) * (1000.0 if unit == "s" else 1.0),
         )
 
-    @staticmethod
-    def checked(text: str) -> str:
-        """Return the text if it names an objective; raise like :meth:`of_text`."""
-        Objective.of_text(text)
-        return text
-
-    @property
-    def text(self) -> str:
-        """Return the objective as text, as :meth:`of_text` takes it."""
+    def __str__(self) -> str:
         of = "" if self.of == "response" else f"{self.of}_"
         return f"{of}p{self.percentile:g}<{self.below_ms:g}ms"
 

@@ -94,9 +94,11 @@ def _failures(numbers: Numbers) -> tuple[int | None, int | None]:
 
 def _checks(numbers: Numbers) -> tuple[int, int]:
     """Return how many of the script's checks failed, and of how many, in whichever form."""
-    listed = numbers.inside("results").get("checks")
-    if isinstance(listed, Mapping):
-        rates = {str(item.get("name")): item.get("values") for item in listed.get("metrics", ())}
+    checks = numbers.inside("results").get("checks")
+    listed = checks.get("metrics") if isinstance(checks, Mapping) else None
+    if isinstance(listed, list):
+        items = (item for item in listed if isinstance(item, Mapping))
+        rates = {str(item.get("name")): item.get("values") for item in items}
         numbers.document["metrics"] |= {"checks": rates.get("checks_failed") or {}}
     place = ("metrics", "checks")
     for failed, others in (("matches", "total"), ("fails", "passes")):

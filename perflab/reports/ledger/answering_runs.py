@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,21 +36,9 @@ def planned_today(run: Run) -> RunPlan | None:
         return None
 
 
-def _question(contrast: Contrast) -> str:
+def question_key(contrast: Contrast) -> str:
     """Return a contrast without its wording and without what depends on the machine."""
     return contrast.model_dump_json(exclude={"claim", "source", "not_testable"})
-
-
-def worded_today(run: Run, findings: Sequence[Finding]) -> list[Finding]:
-    """Return a run's findings, with the words that its experiment has for the same claims today."""
-    plan = planned_today(run)
-    words = {_question(contrast): contrast.claim for contrast in plan.contrasts} if plan else {}
-    return [
-        replace(one, contrast=one.contrast.model_copy(update={"claim": claim}))
-        if (claim := words.get(_question(one.contrast)))
-        else one
-        for one in findings
-    ]
 
 
 @dataclass
@@ -108,11 +96,11 @@ class AnsweringRun:
         contrast is about something else.
         """
         plan, recorded = self.plan_today, self.run.record.contrasts
-        today = set(map(_question, plan.contrasts)) if plan else set()
+        today = set(map(question_key, plan.contrasts)) if plan else set()
         return [
             finding
             for finding in findings_of(self.run)
-            if finding.contrast not in recorded or _question(finding.contrast) in today
+            if finding.contrast not in recorded or question_key(finding.contrast) in today
         ]
 
     @property

@@ -197,7 +197,7 @@ def check_view(name: str, system: str) -> None:
     """
     from perflab.reports.figures import declared_views
 
-    if name not in declared_views(system):
+    if all(view.name != name for view in declared_views(system)):
         raise RecordingError(f"there is no view '{name}'")
 
 

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from perflab.figures.charts import Axis, Points, Published, RowChart, Rules, Typical
-from perflab.figures.origin import trials_shown, typical_rows
+from perflab.figures.charts import TRIAL, Axis, Points, Published, RowChart, Rules, Typical
+from perflab.figures.origin import trials_and_typical, trials_shown
 from perflab.figures.theme import PALETTE, Style
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, targets
@@ -29,7 +29,7 @@ OF = {
 }
 BEYOND = 3.0
 SHARES = ("p90", "p95", "p99")
-TRIAL, TARGET = "trial", "target"
+TARGET = "target"
 LADDER_COLUMNS = ["percentile", "what", "treatment", "state", "ms", "low", "high"]
 STYLES = {TRIAL: Style(PALETTE[0], "o", TRIAL)}
 
@@ -53,17 +53,16 @@ def ladder_table(run: Run, kind: str = DELIVERIES) -> pd.DataFrame:
     columns = [f"{kind}_{share}_ms" for share in SHARES]
     if not np.isfinite(trials.reindex(columns=columns).astype(float)).any(axis=None):
         return pd.DataFrame(columns=LADDER_COLUMNS)
-    parts = [part for share in SHARES for part in _of_share(run, trials, kind, share)]
+    parts = [part for share in SHARES for part in _of_share(run, kind, share)]
     return pd.concat(parts, ignore_index=True)[LADDER_COLUMNS]
 
 
-def _of_share(run: Run, trials: pd.DataFrame, kind: str, share: str) -> list[pd.DataFrame]:
-    column = f"{kind}_{share}_ms"
-    typical = typical_rows(run, column).rename(columns={"value": "ms"})
+def _of_share(run: Run, kind: str, share: str) -> list[pd.DataFrame]:
+    measured = trials_and_typical(run, {f"{kind}_{share}_ms": (share, 1.0)})
     limit_ms = targets_ms()[f"{DELIVERIES}_{share}_ms"]
     parts = [
-        trials.assign(what=TRIAL, ms=trials[column].astype(float)),
-        typical[typical["n"] > 1],
+        # The value of a single trial is no typical value.
+        measured[measured["n"] != 1].rename(columns={"value": "ms"}),
         _published(run, share) if kind == PINGS else pd.DataFrame(),
         pd.DataFrame([{"what": TARGET, "ms": limit_ms}]),
     ]

@@ -32,9 +32,11 @@ from perflab.instruments.requests import time_columns
 from perflab.load.body_secrets import shown_answer
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign, split
+from perflab.load.literals import by_reference
 from perflab.load.records.answers import answers_in, first_answers
+from perflab.load.secret_names import OF_REQUESTS
 from perflab.load.workload.arrivals import Scripted
-from perflab.load.workload.mix import filled
+from perflab.load.workload.mix import filled, has_placeholders
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import CHECKS_S, LEAST_CHECKS, MOST_CHECKS, one_user
 from perflab.recordings import Remark
@@ -87,7 +89,11 @@ class _RightAnswer(Sensor["RightAnswer"]):
         """Return a request with values for its placeholders."""
         numbers = random.Random(self.scene.workload.seed)
         sent = request.with_credentials()
-        return filled(sent, numbers, user=0) if self.scene.workload.mix else sent
+        if self.scene.workload.mix and has_placeholders(sent):
+            sent = filled(sent, numbers, user=0)
+            # A credential that a file gave is masked from now on.
+            by_reference({"path": sent.path, "headers": sent.headers, "body": sent.body})
+        return sent
 
     def _content(self, asked: Request) -> bytes:
         """Send a request, and return what it is answered with if that is what is expected."""
@@ -97,10 +103,13 @@ class _RightAnswer(Sensor["RightAnswer"]):
         # urllib would send another type than the load does.
         headers = {"Content-Type": template.usual_type} if body else {}
         headers |= template.headers
+        # urllib would encode them as Latin-1 where the load has UTF-8.
+        headers = {name: text.encode().decode("latin-1") for name, text in headers.items()}
         request = urllib.request.Request(
             address + template.path, body, headers, method=template.method
         )
-        what = f"{template.method} {masked(template.path)}"
+        # Values of placeholders are not shown: they may be credentials.
+        what = f"{template.method} {masked(asked.path)}"
         began_s = time.monotonic()
         try:
             status, content, unread = _answer(request, self.scene.workload.timeout_s)
@@ -144,7 +153,7 @@ class _RightAnswer(Sensor["RightAnswer"]):
     def _refused(self, asked: Request) -> str:
         """Return which credentials were refused, and where they would have to be known."""
         sent = ", ".join(f"{name}: {text}" for name, text in asked.headers.items()
-                         if names_in(text))  # fmt: skip
+                         if names_in(text) or OF_REQUESTS.search(text))  # fmt: skip
         nothing = "no header with credentials was sent (-H 'Authorization: env:NAME')"
         refused = f"it refused the credentials: {f'sent was {sent}' if sent else nothing}"
         if self.settings.target:
@@ -208,13 +217,24 @@ class RightAnswer(Instrument):
 
 
 def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes, str]:
-    """Return status and content of an answer, and why its body could not be unpacked."""
+    """Return status and content of an answer, and why its body could not be unpacked.
+
+    TimeoutError where it has not ended in time: each read may wait as long, and a stream goes on.
+    """
+    until_s = time.monotonic() + timeout_s
     try:
         answer = OPENER.open(request, timeout=timeout_s)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:
-        body = answer.read()
+        pieces = []
+        while piece := answer.read1():
+            pieces.append(piece)
+            if time.monotonic() > until_s:
+                raise TimeoutError(f"its body did not end within {timeout_s:g} s")
+        body = b"".join(pieces)
+        if answer.length:
+            raise http.client.IncompleteRead(body, answer.length)
         encoding = in_order(answer.headers.get_all("Content-Encoding", ()))
     content, unread = unpacked(body, encoding) if encoding else (body, "")
     return int(answer.status), body if unread else content, unread

@@ -40,7 +40,7 @@ def problems(
         # What prepare makes is not known yet, and one commit may lack what others have.
         if "/" not in program:
             problem = _not_here(program) if program and not shutil.which(program) else ""
-        elif Path(program).expanduser().is_absolute() or not trees:
+        elif Path(program).expanduser().is_absolute() or name in own or not trees:
             place = folder / Path(program).expanduser()
             problem = "" if place.exists() else f"there is no {place}"
         elif not prepare and not any(_has(tree, program) for tree in trees):

@@ -37,12 +37,14 @@ class StoreRows(Instrument):
     shares_time: ClassVar = True
 
 
+def _listeners(address: str) -> list[int]:
+    port = address.rpartition(":")[2]
+    return sorted(filter(None, owners({int(port)}))) if port.isdecimal() else []
+
+
 class _SharedStores(Sensor["SharedStores"]):
     def before(self) -> None:
-        self._owners = {
-            address: sorted(filter(None, owners({int(address.rpartition(":")[2])})))
-            for address in self.settings.addresses
-        }
+        self._owners = {address: _listeners(address) for address in self.settings.addresses}
 
     def meters(self) -> dict[str, ProcessTreeMeter]:
         return {

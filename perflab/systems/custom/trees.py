@@ -11,14 +11,15 @@ import hashlib
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from perflab.host.own_folders import own_folder
 from perflab.paths import state_dir
 from perflab.project import RESULTS
+from perflab.stacks.backend import never, run_command
 from perflab.stacks.builds import made
 from perflab.systems.custom.revisions import git, top_of
 from perflab.systems.custom.submodules_and_lfs import (
@@ -85,16 +86,18 @@ def without_repository(script: str, folder: Path) -> None:
 
 
 def _run(script: str, folder: Path) -> None:
+    during = "while files of a variant were copied"
     # A script that is an argument may not be long.
-    words = ["sh", "-s", str(folder)]
-    try:
-        subprocess.run(
-            words, input=script, check=True, capture_output=True, text=True, timeout=TIMEOUT_S
-        )
-    except subprocess.CalledProcessError as error:
-        raise ValueError(error.stderr.strip()[-500:]) from None
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"to copy its files took longer than {TIMEOUT_S:g} s") from None
+    with NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        words = ["sh", file.name, str(folder)]
+        try:
+            done = run_command(words, never, during, os.environ, timeout_s=TIMEOUT_S)
+        except TimeoutError:
+            raise ValueError(f"to copy its files took longer than {TIMEOUT_S:g} s") from None
+    if done.returncode:
+        raise ValueError(done.stderr.strip()[-500:])
 
 
 def keep(folder: Path) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, Request, Workload
@@ -58,20 +58,14 @@ FEATURES = (
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx", "compiled"]
 Workers = Annotated[int, Field(ge=1, le=64)]
-# One level is a tuple of levels, so that ``workers=4`` is allowed.
-OneOrMore = BeforeValidator(
-    lambda value: (value,) if isinstance(value, int | float | str) else value
-)
 WorkerLevels = Annotated[
     tuple[Workers, ...],
-    OneOrMore,
     Field(
         min_length=1, description="levels to compare: processes of the service (Uvicorn workers)"
     ),
 ]
 RoundTrips = Annotated[
     tuple[RoundTripMs, ...],
-    OneOrMore,
     Field(
         min_length=1,
         description="levels to compare: delay that the link adds to a round trip to the database, "

@@ -86,25 +86,18 @@ def _place(limit: int, kind: Kind) -> str:
 
 
 def contrasts(
-    rungs: Collection[str], limits: Collection[int], kind: Kind, as_published: bool
+    rungs: Collection[str], limits: Collection[int], kind: Kind, sized_limits: Collection[int]
 ) -> list[Contrast]:
     """Return every contrast whose rungs the run has.
 
     ``limits`` are the descriptors of the set ``limits``, and ``kind`` is that of its requests;
-    ``as_published`` says whether the stress test is the published one, as far as the study states
-    it.
+    at ``sized_limits`` the stress test is the published one, and contrasts have published sizes.
     """
     fixed = (row.contrast(STUDY) for row in CONTRASTS)
-    at_limits = (
-        row.contrast(
-            STUDY,
-            sized=as_published,
-            few=few_files("", limit, kind).rstrip("_"),
-            place=_place(limit, kind),
-        )
+    of_limits = (
+        _at_limit(row, limit, kind, limit in sized_limits)
         for limit, row in product(sorted(limits), OF_LIMIT)
     )
-    of_limits = map(_sized, at_limits) if as_published else at_limits
     more_files = (
         MORE_FILES.contrast(
             STUDY,
@@ -117,8 +110,10 @@ def contrasts(
     return having([*fixed, *of_limits, *more_files], rungs)
 
 
-def _sized(contrast: Contrast) -> Contrast:
-    if contrast.scale != "difference":
+def _at_limit(row: ContrastRow, limit: int, kind: Kind, sized: bool) -> Contrast:
+    few = few_files("", limit, kind).rstrip("_")
+    contrast = row.contrast(STUDY, sized=sized, few=few, place=_place(limit, kind))
+    if not sized or contrast.scale != "difference":
         return contrast
     difference_ms = 1e3 * published_value(STUDY, *SPEED)
     return contrast.model_copy(update={"published_difference": difference_ms})

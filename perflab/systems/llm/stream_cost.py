@@ -8,12 +8,11 @@ long, many of all requests are under way.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Observation, Sensor
-from perflab.instruments.requests import miscounted, stop_columns, success_share
+from perflab.instruments import Instrument, Load, Observation
+from perflab.instruments.requests import stop_columns, success_share
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
 from perflab.load.clients.outcome import CUT_OFF_CODES
@@ -22,11 +21,16 @@ from perflab.systems.llm.stacks import PROXY
 from perflab.trials.summary import cpu_per_success, cpu_share
 
 
-class _StreamCost(Sensor["StreamCost"]):
-    def after(self) -> None:
-        self._completed = int(self.scene.counts(PROXY)["completed"])
+class StreamCost(Instrument):
+    """Sums up a load of answers.
+
+    ``success_share``: successes over all measured requests that were planned and that the load's
+    end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: the proxy's
+    CPU time in the measured stage over its successes, and over their chunks that came in it.
+    """
 
     def observe(self, load: Load) -> Observation:
+        """Return columns only."""
         result, samples = load.result, load.samples
         of_proxy = samples[samples["service"] == PROXY]
         chunks = times_of_chunks(result)
@@ -36,22 +40,8 @@ class _StreamCost(Sensor["StreamCost"]):
             "success_share": success_share(result, CUT_OFF_CODES),
             **cpu_per_success("server_cpu_us_per_answer", of_proxy, result),
             "server_cpu_us_per_chunk": cpu_us_per_s / chunks_per_s if chunks_per_s else math.nan,
-            "server_count": self._completed,
         }
-        return Observation(columns, reasons=miscounted(result.requests, self._completed))
-
-
-class StreamCost(Instrument):
-    """Sums up a load of answers, and compares it with the proxy's own count.
-
-    ``success_share``: successes over all measured requests that were planned and that the load's
-    end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: the proxy's
-    CPU time in the measured stage over its successes, and over their chunks that came in it.
-
-    The proxy's count of completed requests must agree (:func:`miscounted`).
-    """
-
-    at_work: ClassVar = _StreamCost
+        return Observation(columns)
 
 
 class BrokenOff(Instrument):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_CPU, LATENCY_ECDF, TIME_BREAKDOWN
+from perflab.figures import EFFECT, LATENCY_CPU, LATENCY_ECDF, TIME_BREAKDOWN
 from perflab.systems.llm.proxy_cpu import STREAM_COSTS
 from perflab.systems.llm.stream_times import STREAM_TIMES
 from perflab.systems.llm.users_at_failure import USERS_BY_LIMIT
@@ -14,6 +14,5 @@ VIEWS = (
     USERS_BY_LIMIT,
     LATENCY_ECDF,
     LATENCY_CPU,
-    IN_FLIGHT,
     TIME_BREAKDOWN,
 )

@@ -11,13 +11,11 @@ teardown.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import pandas as pd
-from pydantic import Field
 
-from perflab.instruments import Instrument, Load, Observation, Sensor
-from perflab.instruments.requests import miscounted, success_share
+from perflab.instruments import Instrument, Load, Observation
+from perflab.instruments.requests import success_share
 from perflab.trials.summary import cpu_per_success
 
 NODE = "metricstream"
@@ -46,34 +44,20 @@ def part_columns(requests: pd.DataFrame) -> dict[str, float]:
     }  # fmt: skip
 
 
-class _ConnectionCost(Sensor["ConnectionCost"]):
-    def after(self) -> None:
-        self._taken = int(self.scene.counts(NODE)["samples_taken"])
-
-    def observe(self, load: Load) -> Observation:
-        requests, samples = load.result.requests, load.samples
-        of_server = samples[samples["service"] == NODE]
-        columns = {
-            "success_share": success_share(load.result),
-            **cpu_per_success("server_cpu_us_per_request", of_server, load.result),
-            "server_count": self._taken,
-            **part_columns(requests),
-        }
-        return Observation(
-            columns, reasons=miscounted(requests, self._taken, self.settings.metrics)
-        )
-
-
 class ConnectionCost(Instrument):
-    """Sums up a load of posts, and compares it with the server's own count.
+    """Sums up a load of posts.
 
     ``success_share``: expected answers within the time-out over all measured requests that were
     planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the server over its
     successes in the measured stage. :func:`part_columns` adds the parts of a request.
-
-    The server's count of samples, ``metrics`` in a request, must agree (:func:`miscounted`).
     """
 
-    at_work: ClassVar = _ConnectionCost
-
-    metrics: int = Field(ge=1)
+    def observe(self, load: Load) -> Observation:
+        """Return columns only."""
+        of_server = load.samples[load.samples["service"] == NODE]
+        columns = {
+            "success_share": success_share(load.result),
+            **cpu_per_success("server_cpu_us_per_request", of_server, load.result),
+            **part_columns(load.result.requests),
+        }
+        return Observation(columns)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Intervals, RowChart, Stack, Texts
+from perflab.figures.charts import Axis, Intervals, RowChart, Stack
 from perflab.figures.origin import Page
 from perflab.figures.view import View, varies
 from perflab.recordings import Run, published_value
@@ -21,8 +21,8 @@ from perflab.systems.metricstream.rungs import OTHERS, STUDY
 PARTS_TITLE = "what a request consists of, on the client's clock"
 MEASURED, PUBLISHED, WHOLE_REQUEST = "measured", "published", "whole"
 CONNECTING = "connecting"
-# The texts in place of a missing bar.
-NO_TRIAL, NO_POST = "no valid trial", "no answered post of the lab's client"
+# In place of a missing bar.
+NOTHING = "no valid trial with posts of the lab's client"
 COLORS = {
     "connect": "#101840",
     "send": "#99CCEE",
@@ -46,8 +46,8 @@ def parts_table(run: Run) -> pd.DataFrame:
     """Return the share of every part by treatment, then the published ones.
 
     ``value`` is the mean over the valid trials, for ``connect`` with its 95% t interval and the
-    number of trials; for ``whole`` it is the parts' sum in ms. A treatment without a valid trial
-    has one row that says so. There are no rows if no trial has parts.
+    number of trials; for ``whole`` it is the parts' sum in ms. There are no rows if no trial has
+    parts.
     """
     valid = run.valid_trials()
     if valid.empty or "part_connect_share" not in valid:
@@ -59,11 +59,6 @@ def parts_table(run: Run) -> pd.DataFrame:
         whole_ms = trials[[f"part_{part}_ms" for part in PARTS]].sum(axis=1, skipna=False).mean()
         rows += [_share(str(name), part, trials[f"part_{part}_share"]) for part in PARTS]
         rows.append({"what": MEASURED, "treatment": name, "part": WHOLE_REQUEST, "value": whole_ms})
-    rows += [
-        {"what": NO_TRIAL, "treatment": name, "part": "", "n": 0}
-        for name, number in run.valid_counts().items()
-        if not number
-    ]
     return pd.DataFrame([*rows, *_parts_published()], columns=PARTS_COLUMNS)
 
 
@@ -86,8 +81,7 @@ def _parts_published() -> Iterator[dict[str, Any]]:
 def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a stacked bar per treatment, and one for either end of the published ranges."""
     connecting = table[(table["part"] == "connect") & (table["what"] == MEASURED)]
-    without = (table["what"] == NO_TRIAL).map({True: NO_TRIAL, False: ""})
-    parts = [table.assign(words=without), connecting.assign(what=CONNECTING, part="", words="")]
+    parts = [table, connecting.assign(what=CONNECTING, part="")]
     return PARTS_CHART.draw(pd.concat(parts, ignore_index=True), page)
 
 
@@ -127,13 +121,12 @@ PARTS_CHART = RowChart(
     layers=(
         Stack(COLORS, words="{:.0%}".format, labels={part: _part_words(part) for part in COLORS}),
         Intervals((CONNECTING,), at=-0.37, within=(0.0, 1.0), size=0),
-        Texts((NO_TRIAL,)),
     ),
     panels={"": Axis("share of a request's time", ends=(0, 1.12), ticks=TICKS)},
     labels=_labels,
     row_in=0.36,
     said=_parts_said,
-    nothing=NO_POST,
+    nothing=NOTHING,
 )
 LIFE_CYCLE_PARTS = View(
     "life_cycle_parts",

@@ -17,7 +17,7 @@ from perflab.recordings.typed_rows import rows_of
 from perflab.trials.ladders import Labelled, having, read_ladder
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
-Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
+Set = Literal["phases", "interaction", "saturation", "naive"]
 LoadFrom = Literal["lab", "naive_client"]
 HERE = Path(__file__).parent
 CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
@@ -31,22 +31,14 @@ LOAD_TESTS = {
 OF_THE_LAB = {name: name.replace("naive", "thread") for name in LOAD_TESTS}
 STUDY = "metricstream"
 OTHERS, PHASES_TABLE = "other published figures", "phases table"
-# The published number that is the limit of a claim, and what it is divided by for the response.
-LIMITS = {
-    "phase_3 against phase_4, lock": (
-        (PHASES_TABLE, "phase 4: lock-free ring buffer", "lock_wait_high"), 1e3,
-    ),
-    "phase_7, success": (("expected, phase 7", "keep-alive", "success"), 100.0),
-    "phase_7, mean": (("expected, phase 7", "keep-alive", "mean_latency"), 1.0),
-}  # fmt: skip
 
 
 class Rung(Labelled):
     """A server and the load it gets.
 
-    ``load`` is ``target`` (the target rate) or ``closed``: ``users`` without think time (0: as many
-    as the run has clients). A request holds ``metrics``. ``load_from``: the lab's clients post, or
-    the load tests of the study, built anew.
+    ``load`` is ``target`` (the target rate) or ``closed``: the run's clients without think time. A
+    request holds ``metrics``. ``load_from``: the lab's clients post, or the load tests of the
+    study, built anew.
     """
 
     threading: Threading = "thread"
@@ -56,7 +48,6 @@ class Rung(Labelled):
     store: Literal["double_mutex", "per_client", "ring"] = "per_client"
     connection: Reuse = "per_request"
     load: Literal["target", "closed"] = "target"
-    users: int = 0
     metrics: int = 1
     load_from: LoadFrom = "lab"
 
@@ -68,7 +59,7 @@ class Rung(Labelled):
 
 
 LADDER = read_ladder(HERE / "rungs.csv", Rung)
-RUNGS, chosen = LADDER.rungs, LADDER.chosen
+chosen = LADDER.chosen
 
 
 def contrasts(rungs: Collection[str], target_rate: float) -> list[Contrast]:
@@ -78,16 +69,9 @@ def contrasts(rungs: Collection[str], target_rate: float) -> list[Contrast]:
     """
     is_published = target_rate == published_rate()
     rows = (row for row in CONTRASTS if row.scale != "level" or is_published)
-    return having((_limited(row).contrast(STUDY) for row in rows), rungs)
+    return having((row.contrast(STUDY) for row in rows), rungs)
 
 
 def published_rate() -> float:
     """Return the target rate of the study."""
     return published_value(STUDY, OTHERS, "load test", "target_rate")
-
-
-def _limited(row: ContrastRow) -> ContrastRow:
-    if row.name not in LIMITS:
-        return row
-    place, divisor = LIMITS[row.name]
-    return row.model_copy(update={"limit": published_value(STUDY, *place) / divisor})

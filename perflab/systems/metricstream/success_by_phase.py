@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.figures.charts import Axis, Marks, Points, RowChart, Typical
-from perflab.figures.origin import in_words, trials_shown, typical_rows
+from perflab.figures.charts import TRIAL, Axis, Marks, Points, RowChart, Typical
+from perflab.figures.origin import TYPICAL, in_words, trials_and_typical
 from perflab.figures.theme import PALETTE, PUBLISHED_COLOR, Style
 from perflab.figures.view import View
 from perflab.recordings import Run, published
@@ -16,7 +16,7 @@ from perflab.systems.metricstream.rungs import LADDER, PHASES_TABLE, STUDY
 
 SUCCESS_TITLE = "success by phase, beside what was published"
 RESPONSE = "success_share"
-TRIAL, TYPICAL, BEFORE, AFTER = "trial", "typical", "published before", "published after"
+BEFORE, AFTER = "published before", "published after"
 MEASURES = {"success_before": BEFORE, "success_after": AFTER, "success": AFTER}
 SUCCESS_COLUMNS = ["what", "treatment", "state", "value", "low", "high", "n"]
 STYLES = {TRIAL: Style(PALETTE[0], "o", "trial")}
@@ -26,18 +26,16 @@ MARKS = {BEFORE: ("<", "published before the phase"), AFTER: ("D", "published af
 def success_table(run: Run) -> pd.DataFrame:
     """Return the success of every trial in %, the typical values, and the published ones.
 
-    ``typical`` has its 95% interval over the valid trials, ``low`` to ``high``, and their number.
+    A typical value has its 95% interval over the valid trials, ``low`` to ``high``, and their
+    number.
     """
-    trials = trials_shown(run)
-    if trials.empty or RESPONSE not in trials:
+    measured = trials_and_typical(run, {RESPONSE: ("", 0.01)})
+    if measured.empty:
         return pd.DataFrame(columns=SUCCESS_COLUMNS)
-    points = trials[["treatment", "state"]].assign(what=TRIAL, value=100 * trials[RESPONSE])
-    typical = typical_rows(run, RESPONSE).assign(what=TYPICAL)
-    typical[["value", "low", "high"]] = 100 * typical[["value", "low", "high"]].astype(float)
     treatment_of = {treatment.levels["rung"]: treatment.name for treatment in run.record.treatments}
-    parts = [points, typical, pd.DataFrame(_success_published(treatment_of))]
-    table = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    return table.reindex(columns=SUCCESS_COLUMNS)
+    beside = pd.DataFrame(_success_published(treatment_of))
+    parts = [part for part in (measured, beside) if len(part)]
+    return pd.concat(parts, ignore_index=True).reindex(columns=SUCCESS_COLUMNS)
 
 
 def _success_published(treatment_of: dict[str, str]) -> list[dict[str, Any]]:
@@ -51,7 +49,7 @@ def _success_published(treatment_of: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _success_said(table: pd.DataFrame) -> dict[Hashable, str]:
-    typical = table[table["what"] == TYPICAL].to_dict("records")
+    typical = table[table["what"].isin(TYPICAL)].to_dict("records")
     words = {
         row["treatment"]: in_words(row, form="{:.4g}".format).replace("\n", " ", 1)
         for row in typical
@@ -67,7 +65,7 @@ SUCCESS_CHART = RowChart(
     " (hollow points: refused trials).",
     layers=(
         Points(styles=STYLES, at=-0.12, how={"s": 18}),
-        Typical(of=(TYPICAL,), within=(0.0, 100.0), at=0.12),
+        Typical(within=(0.0, 100.0), at=0.12),
         *(
             Marks((what,), shape, label, color=PUBLISHED_COLOR, hollow=True, size=5.5, at=0.12)
             for what, (shape, label) in MARKS.items()

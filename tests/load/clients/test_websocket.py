@@ -128,7 +128,7 @@ from perflab.load.users import User, action
 class Caller(User):
     async def on_start(self):
         path = "/" + self.parameters["paths"][self.number]
-        await self.websocket(path, self.hear, deflate=self.parameters["deflate"])
+        await self.websocket(path, self.hear, deflate=self.parameters["deflate"][self.number])
     def hear(self, data, at_ns):
         pass
     @action
@@ -143,32 +143,28 @@ MAX_GROWTH_BYTES = 200 * 1024 * 1024
 
 @pytest.mark.slow
 @pytest.mark.alone
-@pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
+# Peers that flood run alone: others beside them would not be read before their time-out.
+@pytest.mark.parametrize("floods", [False, True], ids=["others", "floods"])
 def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], deflate: bool
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], floods: bool
 ) -> None:
     script = tmp_path / "caller.py"
     script.write_text(SCRIPT)
     served = {f"/{number}".encode(): peer.script for number, peer in enumerate(PEERS)}
     with a_worker() as generator, beside(Hostile([Script()], served)) as url:
         before = peak_bytes(generator.pids[0])
-        # Peers that flood run alone: others beside them would not be read before their time-out.
-        for floods in (False, True):
-            called = {
-                str(number): peer
-                for number, peer in enumerate(PEERS)
-                if (peer.deflate, peer.floods) == (deflate, floods)
-            }
-            arrivals = Scripted(
-                script=f"{script}:Caller",
-                users=len(called),
-                duration_s=STAY_S[floods],
-                parameters={"paths": list(called), "deflate": deflate},
-            )
-            work = Workload(request=Request(), arrivals=arrivals, timeout_s=TIMEOUT_S)
-            result = generator.run(work, url)
-            check(result, list(called.values()))
-            result.discard()
+        called = {str(number): peer for number, peer in enumerate(PEERS) if peer.floods == floods}
+        deflate = [peer.deflate for peer in called.values()]
+        arrivals = Scripted(
+            script=f"{script}:Caller",
+            users=len(called),
+            duration_s=STAY_S[floods],
+            parameters={"paths": list(called), "deflate": deflate},
+        )
+        work = Workload(request=Request(), arrivals=arrivals, timeout_s=TIMEOUT_S)
+        result = generator.run(work, url)
+        check(result, list(called.values()))
+        result.discard()
         grown = peak_bytes(generator.pids[0]) - before
     assert grown < MAX_GROWTH_BYTES
     # Errors of a library become error classes, and nothing in the terminal.

@@ -87,6 +87,15 @@ def test_checks_that_failed_in_k6_are_told_in_each_form(tmp_path: Path) -> None:
     assert read_file("k6-machine-summary.json").checks == (0, 481)
 
 
+@pytest.mark.parametrize("checks", [None, [], {"metrics": None}, {"metrics": [None]}])
+def test_a_summary_of_k6_without_checks_is_read(tmp_path: Path, checks: object) -> None:
+    summary = json.loads((DATA / "k6-machine-summary.json").read_text())
+    summary["results"]["checks"] = checks
+    path = tmp_path / "without-checks.json"
+    path.write_text(json.dumps(summary))
+    assert read_file(path).checks == (0, 0)
+
+
 def test_locust_is_read_from_the_row_of_all_requests() -> None:
     result = read_file("locust-1_stats.csv")
     with (DATA / "locust-1_stats.csv").open() as file:

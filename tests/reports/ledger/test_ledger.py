@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import runpy
 
 import pytest
 
 from perflab import systems
 from perflab.errors import ParameterError, RecordingError
-from perflab.paths import notebooks_dir
+from perflab.paths import notebooks_dir, project_root
 from perflab.recordings import Contrast, Run, RunWriter, studies
 from perflab.recordings.published_rows import Answered, Claim, Number
 from perflab.reports.ledger import Entry, answering_runs, ledger, narrowed, shown_ledger
@@ -130,12 +131,17 @@ def test_a_run_of_another_case_than_todays_says_so_and_answers(
     assert case in result.why
 
 
-def test_a_claim_of_a_run_is_worded_as_today_unless_something_else_was_asked(write: Write) -> None:
+def test_a_claim_of_a_run_is_worded_as_today_unless_something_else_was_asked(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = project_root() / "scripts"
+    monkeypatch.syspath_prepend(scripts)
+    worded_today = runpy.run_path(str(scripts / "studies.py"))["worded_today"]
     first, *others = plan_of("synchronous_commit", seed=1).contrasts
     once = [each.model_copy(update={"claim": f"once {each.claim}"}) for each in (first, *others)]
     once[0] = once[0].model_copy(update={"published_ratio": 9.0})
     run = write("worded", contrasts=once)
-    findings = answering_runs.worded_today(run, findings_of(run))
+    findings = worded_today(run, findings_of(run))
     words = {finding.contrast.name: finding.contrast.claim for finding in findings}
     assert words.pop(first.name) == f"once {first.claim}"
     today = {contrast.name: contrast.claim for contrast in others}

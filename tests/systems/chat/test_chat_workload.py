@@ -14,16 +14,17 @@ from perflab import api
 from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
-from perflab.systems.chat.experiments.chat_ladder import differences, load_warnings
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms
 from perflab.systems.chat.stacks import (
     ChatParameters,
     Rung,
     actions,
+    beat_s,
     load_s,
     workload,
 )
 from perflab.systems.chat.users import CODECS, FIELDS, TEXTS, ChatUser, Connected
+from tests.systems.planned import plan_of
 
 sys.path.append(str(Path(__file__).parents[2] / "services"))
 sys.path.extend(str(services_dir() / folder) for folder in ("common", "chat"))
@@ -89,6 +90,9 @@ def test_every_published_row_is_a_rung_with_its_users_and_percentiles() -> None:
     for name, scenario in SCENARIOS.items():
         assert RUNGS[name].users == users_of.get(scenario, 250)
         assert len(published_ms(name)) == 3
+    bound = RUNGS["bound_425"]
+    join_delay_s = published_value("chat", "published results", bound.published_row, "join_delay")
+    assert beat_s(ChatParameters(), bound) == pytest.approx(join_delay_s)
     assert published_ms("json") == {90: 203, 95: 246, 99: 311}
     later = workload(ChatParameters(), Rung(first_delay="scaled")).arrivals
     assert (later.parameters["first_s"], later.join_s, later.users) == (62.5, 0.25, 250)
@@ -131,30 +135,30 @@ def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
         assert set(deliveries["planned_ns"]) <= sent
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize(
-    ("name", "parameters", "changes", "words"),
+    ("changes", "words"),
     [
-        ("json_login", {"actions": 41}, {}, "each user takes 41 actions (published: 40)"),
-        ("json_login", {"join_s": 0.3}, {}, "users join every 0.3 s (published: 0.25)"),
-        ("json_login", {"preset": "quick", "actions": 40}, {}, "a ping does not wait"),
-        ("json_login", {"bcrypt_rounds": 9}, {}, "bcrypt_rounds is 9 (published: 11)"),
-        ("json_login", {}, {"users": 200}, "there are 200 users (published: 250)"),
-        ("json_login", {}, {"first_delay": "scaled"}, "first_delay is 'scaled'"),
-        ("no_deflate_425", {}, {"join_factor": 1.4}, "every 0.35 s (published: 0.25)"),
-        ("json", {}, {"ramp_s": 20.0, "first_delay": "together"}, "users join within 20 s"),
+        ({"actions": 41}, "actions is 41 (published: 40)"),
+        ({"actions": None}, "users act for 30 s (published: 40 times each)"),
+        ({"join_s": 0.3}, "join_s is 0.3 (published: 0.25)"),
+        ({"action_s": 5.5}, "action_s is 5.5 (published: 6)"),
+        ({"subscriber_share": 0.5}, "subscriber_share is 0.5 (published: 0.64)"),
+        ({"bcrypt_rounds": 9}, "bcrypt_rounds is 9 (not published, by default: 11)"),
+        ({"preset": "quick", "actions": 40}, "a ping does not wait"),
+        # In the rows of the study these change nothing.
+        ({"plateau_s": 12.0, "ramp_s": 20.0}, ""),
     ],
 )
-def test_a_rung_that_repeats_a_row_has_the_load_of_the_row(
-    name: str, parameters: dict[str, object], changes: dict[str, object], words: str
+def test_a_run_repeats_rows_of_the_study_at_its_load_alone(
+    changes: dict[str, object], words: str
 ) -> None:
-    first_delay = "action" if name.endswith("login") else "scaled"
-    rung = RUNGS[name].model_copy(update={"first_delay": first_delay})
-    preset = ChatParameters.model_validate({"preset": "published"})
-    assert differences(preset, rung, name) == []
-    changed_parameters = ChatParameters.model_validate({"preset": "published", **parameters})
-    other = rung.model_copy(update=changes)
-    assert any(words in text for text in differences(changed_parameters, other, name))
-    assert any(words in warning for warning in load_warnings(changed_parameters, {name: other}))
+    values = {"preset": "published", "rungs": ["json_login"], **changes}
+    plan = plan_of("chat_ladder", **values)
+    told = [warning for warning in plan.warnings if warning.code == "chat.load"]
+    assert len(told) == bool(words)
+    assert all(words in warning for warning in told)
+    assert ("scenario" in plan.treatments[0].levels) == (not words)
 
 
 @pytest.mark.parametrize("delay", ["action", "scheduled"])

@@ -20,7 +20,7 @@ GUIDE = (project_root() / "docs" / "how-to" / "duel.md").read_text()
 FILES = dict(re.findall(r"^```toml\n# (\w+)\n(.*?)^```$", GUIDE, re.M | re.S))
 # What must be here to start each of them.
 TOOLS = {"fastapi": "python3", "django": "python3", "express": "npm", "go": "go", "java": "javac"}
-SHORT = ("--blocks", "3", "--duration", "0.5", "--warmup", "0.2", "--design", "trials")
+SHORT = ("--blocks", "1", "--duration", "0.5", "--warmup", "0.2", "--design", "trials")
 
 
 def test_each_shop_has_a_file_and_each_file_is_read(tmp_path: Path) -> None:

@@ -24,6 +24,10 @@ VARIANTS = [f"a=command:{COMMAND}", f"b=command:{COMMAND} --new"]
         ("X", "jdbc:mysql://10.0.0.7/shop?user=me", ["10.0.0.7:3306"]),
         ("CACHE", "rediss://:pw@cache.example.com/0", ["cache.example.com:6379"]),
         ("M", "mongodb://a:1,b:2/shop", ["a:1", "b:2"]),
+        ("DATABASE_URL", "postgres://app:s3c#r3t@127.0.0.1:5432/x", ["127.0.0.1:5432"]),
+        ("CACHE", "redis://:s3c?r#t@cache/0", ["cache:6379"]),
+        ("CACHE", "redis://:pw@cache?name=a@127.0.0.1:6379", ["cache:6379"]),
+        ("CACHE", "redis://cache:6380?name=a@127.0.0.1:6379", ["cache:6380"]),
         ("DSN", "host=db.example.com dbname=shop", ["db.example.com"]),
         ("PGHOST", "/var/run/postgresql", ["/var/run/postgresql"]),
         ("DB_HOST", "db", ["db"]),
@@ -68,6 +72,16 @@ def test_a_store_that_the_lab_did_not_start_is_refused(
 def test_one_on_loopback_is_refused_until_it_is_named() -> None:
     values = {"variants": VARIANTS, "env": ["DATABASE_URL=postgresql://me:pw@localhost/shop"]}
     assert 'also = ["localhost:5432"]' in problems(**values)
+    assert checked(**values, also=["localhost:5432"]).also == ("localhost:5432",)
+
+
+@pytest.mark.promise
+def test_no_part_of_a_password_with_a_sign_of_addresses_is_shown() -> None:
+    address = "postgres://app:hunter2#rest@localhost/x"
+    values = {"variants": VARIANTS, "env": [f"DATABASE_URL={address}"]}
+    told = problems(**values)
+    assert "(localhost:5432)" in told
+    assert "hunter2" not in told
     assert checked(**values, also=["localhost:5432"]).also == ("localhost:5432",)
 
 

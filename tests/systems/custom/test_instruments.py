@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import threading
+import time
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from perflab.errors import LoadError, WrongAnswer
+from perflab.errors import LoadError, ServiceFailed, WrongAnswer
+from perflab.load.clients.exchange import render
+from perflab.load.clients.targets import Origin
 from perflab.load.workload.arrivals import ClosedLoop
+from perflab.load.workload.mix import Weighted
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import Workload
 from perflab.stacks.plan import StackPlan
@@ -57,6 +66,92 @@ def test_refused_credentials_are_told_with_the_header_that_was_sent_and_the_log(
         assert "Accept" not in told
         assert "never-shown-7" not in told
         assert "no header with credentials was sent" in refused(Request(), status, port)
+
+
+@pytest.mark.promise
+def test_a_credential_that_a_file_gave_is_not_shown_where_it_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.txt"
+    file.write_text("t-9-hunter2\n")
+    line = f"{{line:{file}}}"
+    asked = Request(path=f"/a?token={line}", headers={"Authorization": f"Bearer {line}"})
+    mix = (Weighted(name="login", request=asked),)
+    with answering(lambda *_: (401, "t-9-hunter2 is unknown")) as port:
+        running = SimpleNamespace(
+            launch=SimpleNamespace(port=port, spec=SimpleNamespace(needs=())),
+            log=lambda: "refused t-9-hunter2",
+        )
+        arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
+        scene: Any = SimpleNamespace(
+            workload=Workload(request=asked, mix=mix, arrivals=arrivals), instance=lambda _: running
+        )
+        with pytest.raises(WrongAnswer, match="has status 401") as caught:
+            RightAnswer(variant="new").sensor(scene).before()
+    told = str(caught.value)
+    assert "hunter2" not in told
+    assert f"the answer to GET /a?token={line} has status 401" in told
+    assert f"refused the credentials: sent was Authorization: Bearer {line}" in told
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("name", ["Łódź", "Zoë", "Zoe"])
+def test_the_check_sends_the_same_headers_as_the_load(name: str) -> None:
+    seen: list[bytes] = []
+
+    class Noting(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # The parser of heads reads them as Latin-1.
+            seen.append(self.headers["X-Name"].encode("latin-1"))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    request = Request(headers={"X-Name": name}, expect_body="ok")
+    arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
+    with HTTPServer(("127.0.0.1", 0), Noting) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        running = SimpleNamespace(launch=SimpleNamespace(port=server.server_port))
+        scene: Any = SimpleNamespace(
+            workload=Workload(request=request, arrivals=arrivals), instance=lambda _: running
+        )
+        RightAnswer(variant="new").sensor(scene).before()
+        origin = Origin("http", "127.0.0.1", server.server_port)
+    assert seen == [name.encode()]
+    assert b"\r\nX-Name: " + seen[0] + b"\r\n" in render(request, b"", origin, closing=False)
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("head", "goes_on", "why"),
+    [
+        (b"Connection: close", True, "its body did not end within 0.3 s"),
+        (b"Content-Length: 99", False, "IncompleteRead(8 bytes read, 91"),
+    ],
+)
+def test_the_check_of_a_body_that_does_not_end_ends(head: bytes, goes_on: bool, why: str) -> None:
+    def serve(listening: socket.socket) -> None:
+        client, _ = listening.accept()
+        with client, suppress(OSError):
+            client.recv(1 << 16)
+            client.sendall(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\ndata: 1\n")
+            while goes_on:
+                client.sendall(b"data: 1\n")
+                time.sleep(0.05)
+
+    arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        launch = SimpleNamespace(port=listening.getsockname()[1])
+        running = SimpleNamespace(launch=launch, log=lambda: "")
+        scene: Any = SimpleNamespace(
+            workload=Workload(request=Request(), arrivals=arrivals, timeout_s=0.3),
+            instance=lambda _: running,
+        )
+        with pytest.raises(ServiceFailed, match=re.escape(why)):
+            RightAnswer(variant="new").sensor(scene).before()
 
 
 def test_another_wrong_answer_is_told_with_the_log_and_what_else_may_be_expected() -> None:

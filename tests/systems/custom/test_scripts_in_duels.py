@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -120,15 +121,6 @@ def test_users_of_a_script_sign_in_and_their_slower_request_is_found(tmp_path: P
     assert unlike(run) == []
 
 
-@pytest.mark.slow
-def test_a_request_that_the_other_side_answers_otherwise_is_told(tmp_path: Path) -> None:
-    run = api.run("custom_service", {**OPTIONS, **variants(tmp_path, 0.002, "[]"), "blocks": 1})
-    assert [text for text in unlike(run) if "to create" in text] == [
-        "new and old give different answers to create. They may not do the same work."
-    ]
-    assert not [text for text in unlike(run) if "to list" in text]
-
-
 def test_names_that_stand_as_text_have_rows_and_others_are_told(tmp_path: Path) -> None:
     values = variants(tmp_path)
     shop = f"{tmp_path}/shop.py"
@@ -158,9 +150,9 @@ def test_a_script_is_refused_before_anything_starts_where_it_cannot_be_used(tmp_
     assert "scripted users, who keep state" in command(tmp_path, "--design", "slices").stderr
 
 
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, *words: str, **changed: Any) -> subprocess.CompletedProcess[str]:
     """Run a duel of two variants, with a script that prints."""
-    values = variants(folder)
+    values = variants(folder, **changed)
     given = [word for text in values["variants"] for word in ("--variant", text)]
     perflab = str(Path(sys.executable).with_name("perflab"))
     return subprocess.run(
@@ -172,10 +164,15 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_what_a_script_prints_gets_into_no_answer(tmp_path: Path) -> None:
-    words = ("--blocks", "1", "--duration", "0.3", "--warmup", "0.2", "--json")
-    done = command(tmp_path, *words)
+def test_what_a_script_prints_gets_into_no_answer_and_another_reply_is_told(tmp_path: Path) -> None:
+    words = ("--blocks", "1", "--duration", "0.5", "--warmup", "0.2", "--users", "2", "--json")
+    done = command(tmp_path, *words, slower_s=0.002, answer="[]")
     assert done.stdout.startswith("{\n"), done.stdout + done.stderr
     assert "a script may print" not in done.stdout
     assert "signs in" not in done.stdout
     assert "user 0 signs in" in done.stderr
+    run = api.open_run(json.loads(done.stdout)["run"])
+    assert [text for text in unlike(run) if "to create" in text] == [
+        "new and old give different answers to create. They may not do the same work."
+    ]
+    assert not [text for text in unlike(run) if "to list" in text]

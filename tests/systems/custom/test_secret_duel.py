@@ -106,13 +106,13 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_path: Path) -> None:
     shown: list[str] = []
 
-    def perflab(*words: str, status: int = 0) -> str:
+    def perflab(*words: str, statuses: tuple[int, ...] = (0,)) -> str:
         done = subprocess.run(
             [Path(sys.executable).with_name("perflab"), *words],
             cwd=shop, capture_output=True, text=True, timeout=500,
         )  # fmt: skip
         shown.append(done.stdout + done.stderr)
-        assert done.returncode == status, done.stdout + done.stderr
+        assert done.returncode in statuses, done.stdout + done.stderr
         return done.stdout + done.stderr
 
     url = f"postgres://app:{URL_PASSWORD}@127.0.0.1:9/x"
@@ -121,22 +121,24 @@ def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_
         "-H", f"Authorization: Bearer {BEARER}", f"--header=Cookie: id={COOKIE}",
         "-H", "X-Api-Key: env:MY_KEY", "-H", f"X-Visitor: {NAMED}", "--secret", "x-visitor",
         "--header-file", "headers.txt", "--env", "PASSED", "--also", "127.0.0.1:9",
-        "--path", f"/items?token={QUERY}", "--blocks", "3", "--duration", "0.3", "--warmup",
+        "--path", f"/items?token={QUERY}", "--blocks", "1", "--duration", "0.3", "--warmup",
         "0.1", "--users", "1", "--design", "trials", "--wait", "600", "--seed", "7",
     ]  # fmt: skip
     variants = [f"--variant=old=command:{start}", "--variant", f"new=command:{start}"]
-    told = perflab("duel", *variants, *load)
+    # A busy machine may spoil the numbers of a trial, which are not the subject here.
+    told = perflab("duel", *variants, *load, statuses=(0, 4))
     assert "Authorization: {env:AUTHORIZATION}" in told.split("repeat: ")[1]
     (run,) = api.runs()
     trials = run.trials()
-    # A busy machine may spoil the numbers of a trial, which are not the subject here.
     assert "failed" not in set(trials["state"])
     assert (trials["errors"] == 0).all()
     # A variant that tells its log everything and dies.
-    broken = perflab("duel", variants[0], "--variant", f"new=command:{start} die", *load, status=1)
+    broken = perflab(
+        "duel", variants[0], "--variant", f"new=command:{start} die", *load, statuses=(1,)
+    )
     assert "no database: {env:" in broken
     # A wrong answer that repeats the headers of the request.
-    perflab("duel", *variants, *load, "--path", f"/?token={QUERY}", status=1)
+    perflab("duel", *variants, *load, "--path", f"/?token={QUERY}", statuses=(1,))
     perflab("show", run.run_id)
     perflab("runs")
     documents = tmp_path / "written" / "documents"
@@ -146,7 +148,7 @@ def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_
     # `load` meets no service here: every request fails.
     address, record = f"http://127.0.0.1:9/?token={QUERY}", str(tmp_path / "written" / "load")
     short = ["--users", "1", "--duration", "0.3", "--out", record]
-    perflab("load", address, *load[:3], *short, status=4)
+    perflab("load", address, *load[:3], *short, statuses=(4,))
 
     written = tmp_path / "written"
     assert files_with(written, *SECRETS) == []

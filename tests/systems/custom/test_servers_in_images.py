@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -120,26 +121,26 @@ def test_a_password_of_an_image_is_recorded_by_reference() -> None:
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> str:
+def image(tmp_path: Path) -> Iterator[str]:
     """An image whose server listens at one port and at all addresses, as those of others do."""
-    from perflab.stacks.backend import NO_WORK
     from perflab.stacks.docker import images
     from perflab.stacks.docker.engine import connect
 
     client = connect()
-    images._ensure_base(client, NO_WORK)
+    base, _ = images.ensure(client, load_service("echo"))
     folder = tmp_path / "image"
     folder.mkdir()
     (folder / "server.py").write_bytes(PROGRAM.read_bytes())
     (folder / "Dockerfile").write_text(
-        f"FROM {images.BASE}\n"
-        "RUN apt-get update && apt-get install -y --no-install-recommends python3\n"
+        f"FROM {base}\n"
+        "USER root\n"
         "COPY server.py /server.py\n"
         'ENTRYPOINT ["python3", "/server.py", "store", "7100"]\n'
     )
     name = "perflab-test-counts"
-    client.images.build(path=str(folder), tag=name, rm=True, network_mode="host")
-    return name
+    client.images.build(path=str(folder), tag=name, rm=True)
+    yield name
+    client.images.remove(name, force=True)
 
 
 @pytest.mark.slow

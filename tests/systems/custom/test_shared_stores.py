@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from perflab.analysis.evaluation import evaluate
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duels import beside_the_answer
+from perflab.systems.custom.stores import SharedStores
 
 # It works 5 ms for each request, in a child, as databases do.
 STORE = """
@@ -74,6 +76,16 @@ def store(tmp_path: Path) -> Iterator[str]:
     yield f"127.0.0.1:{port}"
     subprocess.run(["kill", "--", f"-{child.pid}"], check=True)
     child.wait()
+
+
+@pytest.mark.promise
+def test_a_store_named_without_a_port_is_told_as_unknown_and_fails_no_trial() -> None:
+    nothing: Any = None
+    sensor = SharedStores(addresses=("127.0.0.1",)).sensor(nothing)
+    sensor.before()
+    assert sensor.meters() == {}
+    (warning,) = sensor.observe(nothing).warnings
+    assert warning.text.startswith("who listens at 127.0.0.1 is not known here")
 
 
 @pytest.mark.slow

@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from perflab import systems
 from perflab.stacks.backend import NO_WORK
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec, load_service
+from perflab.systems.custom import trees
 from tests.systems.custom.test_variants import COMMAND, checked, git, problems, two_revisions
 
 
@@ -142,6 +144,19 @@ def test_the_folder_of_a_monorepo_is_where_its_service_starts(repository: Path) 
     tree = prepared(spec)
     assert (tree / "app" / "w").read_text().strip() == str(tree / "app")
     assert (tree / "server.py").exists()
+
+
+def test_a_copy_that_takes_too_long_leaves_no_process_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "TIMEOUT_S", 0.5)
+    with pytest.raises(ValueError, match=r"took longer than 0\.5 s"):
+        trees.without_repository('sleep 60 &\necho $! > "$1/pid"\nwait\n', tmp_path)
+    try:
+        state = psutil.Process(int((tmp_path / "pid").read_text())).status()
+    except psutil.NoSuchProcess:
+        return
+    assert state == psutil.STATUS_ZOMBIE
 
 
 def test_nothing_to_compare_is_said_before_anything_starts(

@@ -145,6 +145,19 @@ def test_what_stands_in_quotes_is_an_argument(setup: str) -> None:
     assert checked(needs=["db=postgres"], setup=setup).setup == setup
 
 
+def test_a_file_that_a_command_starts_is_looked_for_in_the_folder_and_not_in_other_variants(
+    repository: Path,
+) -> None:
+    values: dict[str, object] = {
+        "variants": ["a=command:./serve {port}", "b=git:.@HEAD"],
+        "folder": str(repository),
+        "command": COMMAND,
+    }
+    assert f"a: there is no {repository / 'serve'}" in problems(**values)
+    (repository / "serve").touch()
+    assert checked(**values).backend == "process"
+
+
 def test_a_variant_is_described_once_and_found_by_its_name(repository: Path) -> None:
     values = {"variants": ["o=git:.@v1", "N=git:.@HEAD"], "folder": str(repository)}
     custom_service = systems.experiment("custom_service")

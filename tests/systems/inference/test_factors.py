@@ -8,10 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.figures.view import OTHER_LOAD
-from perflab.recordings import Run
 from perflab.reports.figures import views_of
-from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
 from tests.golden.recordings import CASES, Case, write_recording
 from tests.systems.planned import plan_of
@@ -64,7 +61,6 @@ def test_rates_are_offered_whether_or_not_answers_come(tmp_path: Path) -> None:
     assert asked == ["off against on at 100/s", "off against on at 400/s"]
     with patch.dict(CASES, {"rates": Case("synchronous_commit", parameters={"rate": (100, 400)})}):
         run = write_recording(tmp_path, "rates/claimed")
-    assert published_absolutes(run, "throughput_rps").empty
     views = {view.name: view for view in views_of(run)}
     table = views["latency_rate"].table(run)
     typical = table[(table["what"] != "trial") & (table["response"] == "p50_ms")]
@@ -73,19 +69,6 @@ def test_rates_are_offered_whether_or_not_answers_come(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (typical["rate"].value_counts() == 3).all()
     assert (typical["low"] <= typical["value"]).all()
-
-
-def durability(folder: Path, **parameters: object) -> Run:
-    run = write_recording(folder, "synchronous_commit/claimed")
-    changes = {"parameters": {**run.record.parameters, **parameters}}
-    run.record = run.record.model_copy(update=changes)
-    return run
-
-
-def test_another_load_is_stated_and_another_set_up_has_no_published_row(tmp_path: Path) -> None:
-    table = published_absolutes(durability(tmp_path / "a", concurrency=20), "throughput_rps")
-    assert set(table["load"]) == {OTHER_LOAD}
-    assert published_absolutes(durability(tmp_path / "b", driver="asyncpg"), "throughput_rps").empty
 
 
 def test_the_compiled_runtime_is_compared_with_both_others_on_request() -> None:

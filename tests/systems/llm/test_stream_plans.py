@@ -88,6 +88,10 @@ def test_sizes_are_compared_only_in_the_published_stress_test() -> None:
     for change in ({"stress_users": 400}, {"tokens": 5}, {"token_rate": 2000.0}):
         changed = sizes(preset="published", sets=["limits"], **change)
         assert set(changed.values()) == {None}
+    both = sizes(preset="published", sets=["limits"], limits=[64, 512])
+    assert {name for name, size in both.items() if size} == {
+        name for name, size in published.items() if size
+    }
 
 
 def test_users_of_another_kind_ramp_up_and_are_no_published_test() -> None:
@@ -107,6 +111,14 @@ def test_without_a_threshold_a_ramp_goes_on_and_nothing_is_said_of_its_users_at_
 def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
     with pytest.raises(ParameterError, match="the cycle is 1 s, so no user can keep the cycle"):
         plan(tokens=200)
+
+
+def test_the_cycle_is_held_against_the_slowest_model_of_the_chosen_paced_rungs() -> None:
+    assert plan(sets=["unpaced"], tokens=200).treatments
+    with pytest.raises(ParameterError, match="the cycle is 1 s, so no user can keep the cycle"):
+        plan(sets=["kinds", "unpaced"], tokens=200)
+    with pytest.raises(ParameterError, match="the cycle is 1 s, so no user can keep the cycle"):
+        plan(sets=["unpaced"], tokens=3000, token_rate=1e6)
 
 
 def test_requests_that_a_stop_breaks_off_count_as_failures() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import judge
 from perflab.errors import ParameterError
-from perflab.instruments import OtherLoad, Requests
+from perflab.instruments import OtherLoad, Requests, ServerCount
 from perflab.instruments.requests import miscounted, success_share
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.workload import ClosedLoop, OpenLoop
@@ -36,7 +37,7 @@ from perflab.systems.metricstream.rules import (
     pairs_of,
     word_of,
 )
-from perflab.systems.metricstream.rungs import OF_THE_LAB, RUNGS
+from perflab.systems.metricstream.rungs import LADDER, OF_THE_LAB
 from perflab.trials.plan import Treatment
 from perflab.trials.treatment_records import stack_record
 from tests.figures.shown import check_texts
@@ -82,8 +83,9 @@ def test_each_phase_changes_what_it_is_named_after_and_nothing_else() -> None:
         "phase_5": "phase_3", "phase_6": "phase_5", "phase_7": "phase_6",
         "long_linear": "long_quadratic",
     }  # fmt: skip
+    rungs = LADDER.rungs
     changed = {
-        phase: set(dict(RUNGS[phase].settings.items() - RUNGS[earlier].settings.items()))
+        phase: set(dict(rungs[phase].settings.items() - rungs[earlier].settings.items()))
         for phase, earlier in before.items()
     }
     assert changed == {
@@ -132,6 +134,23 @@ def test_a_server_that_took_fewer_samples_than_it_answered_for_is_detected() -> 
     requests.loc[0, "error"] = "timeout"
     assert not miscounted(requests, 3 * NUMBER, of_each=3)
     assert not miscounted(requests, 3 * NUMBER - 3, of_each=3)
+
+
+@pytest.mark.promise
+def test_a_trial_is_refused_where_the_server_counted_too_few_metrics_of_a_request() -> None:
+    by_rung = {treatment.levels["rung"]: treatment for treatment in plan().treatments}
+    (count,) = [
+        item for item in by_rung["long_linear"].instruments if isinstance(item, ServerCount)
+    ]
+    told = {"metricstream": {"samples_taken": 60 * NUMBER - 1}}
+    scene: Any = SimpleNamespace(counts=told.get)
+    sensor = count.sensor(scene)
+    sensor.after()
+    load: Any = SimpleNamespace(result=SimpleNamespace(requests=posts()))
+    observation = sensor.observe(load)
+    assert observation.columns == {"server_count": 2999}
+    (reason,) = observation.reasons
+    assert "the server counted 2999, but the client sent 3000 at most" in reason
 
 
 TARGET = 2000.0

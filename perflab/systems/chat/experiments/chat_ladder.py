@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -15,22 +14,13 @@ from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import (
     CHANGES,
     CONTRASTS,
-    RESULTS,
     RUNGS,
     SCENARIOS,
     contrasts,
     ping_contrasts,
     rung_named,
 )
-from perflab.systems.chat.stacks import (
-    BASE_CASE,
-    STUDY,
-    TOGETHER,
-    ChatParameters,
-    Rung,
-    actions,
-    beat_s,
-)
+from perflab.systems.chat.stacks import STUDY, TOGETHER, ChatParameters, Rung
 from perflab.trials.experiment import Experiment
 from perflab.trials.ladders import having
 
@@ -82,6 +72,26 @@ class ChatLadderParameters(ChatParameters):
             rung_named(name)
         return names
 
+    def differences(self, **levels: Any) -> list[str]:
+        """Return the differences of a run's load from the study's.
+
+        Where the number of actions is given, ``plateau_s`` changes nothing. ``ramp_s`` changes
+        nothing in the rows of the study.
+        """
+        texts: list[str] = []
+        default_s = type(self).model_fields["plateau_s"].default
+        levels = {"plateau_s": default_s, "ramp_s": None, **levels}
+        if self.actions is None:
+            times = self.published_values()["actions"]
+            texts.append(f"users act for {self.plateau_s:g} s (published: {times} times each)")
+            levels["actions"] = times
+        texts += super().differences(**levels)
+        if self.preset != "published":
+            texts.append(
+                "a ping does not wait for the answer to the ping before it (published: it does)"
+            )
+        return texts
+
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
     """Return the rungs by name, with their delays and the published rows that they repeat."""
@@ -92,15 +102,10 @@ def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
         if rung.first_delay == "together" and parameters.preset == "published":
             changes["first_delay"] = "scaled"
         rungs[name] = rung.model_copy(update=changes)
-    scenarios = {
-        name: SCENARIOS[name]
-        for name, rung in rungs.items()
-        if name in SCENARIOS and not differences(parameters, rung, name)
-    }
-    if not scenarios:
+    if SCENARIOS.keys().isdisjoint(rungs) or parameters.differences():
         return rungs
     return {
-        name: rung.model_copy(update={"scenario": scenarios.get(name, "")})
+        name: rung.model_copy(update={"scenario": SCENARIOS.get(name, "")})
         for name, rung in rungs.items()
     }
 
@@ -120,38 +125,23 @@ def _beside_latency(parameters: ChatLadderParameters) -> Iterator[Contrast]:
     """Yield the claims about CPU, bytes and volume."""
     for row in CONTRASTS:
         contrast = row.contrast(STUDY, sized=False)
-        if row.name == VOLUME and not volume_differences(parameters):
+        if row.name == VOLUME and _has_published_volume(parameters):
             users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
             exponent = published_value(STUDY, "system", "all", "volume_users_exponent")
             contrast = contrast.model_copy(update={"published_ratio": users_ratio**exponent})
         yield contrast
 
 
+def _has_published_volume(parameters: ChatLadderParameters) -> bool:
+    stated = parameters.published_values()
+    names = ("action_s", "subscriber_share")
+    return all(getattr(parameters, name) == stated[name] for name in names)
+
+
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
-    rungs = _rungs(parameters)
-    warnings = load_warnings(parameters, rungs)
-    if parameters.ramp_s is not None:
-        text = (
-            f"where logins are over before messages start, users join within "
-            f"{parameters.ramp_s:g} s; their actions keep the published intervals"
-        )
-        warnings.append(Remark(code="chat.ramp", text=text))
-    return warnings
-
-
-def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
-    """Return how the loads of rungs differ from those of the study, in a remark for each cause.
-
-    Rungs that repeat a published row are held against that row.
-    """
-    warnings = []
-    different = dict.fromkeys(
-        words
-        for name, rung in rungs.items()
-        if name in SCENARIOS
-        for words in differences(parameters, rung, name)
-    )
-    if different:
+    rungs, different = _rungs(parameters), parameters.differences()
+    warnings: list[Remark] = []
+    if different and not SCENARIOS.keys().isdisjoint(rungs):
         advice = (
             "" if parameters.preset == "published" else "; preset=published has the study's load"
         )
@@ -163,56 +153,13 @@ def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list
             f"{parameters.action_s:g} s; those of the study did so in the order of their logins"
         )
         warnings.append(Remark(code="chat.begin_together", text=text))
+    if parameters.ramp_s is not None:
+        text = (
+            f"where logins are over before messages start, users join within "
+            f"{parameters.ramp_s:g} s; their actions keep the published intervals"
+        )
+        warnings.append(Remark(code="chat.ramp", text=text))
     return warnings
-
-
-def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
-    """Return in words how the load of a rung differs from that of the published row ``name``.
-
-    The study does not state what kept logins out of the rows with deflate; this function takes the
-    first delay of the later rows for them. The cost of logins must be the default, because one
-    could else try costs until a size fits.
-    """
-    has_own_joins = RUNGS[name].join_factor != 1.0
-    joins = (RESULTS, SCENARIOS[name]) if has_own_joins else BASE_CASE[1:]
-    default = ChatParameters.model_fields["bcrypt_rounds"].get_default()
-    compared = [
-        (beat_s(parameters, rung), published_value(STUDY, *joins, "join_delay"),
-         "users join every {:g} s"),
-        (actions(parameters, rung), published_value(*BASE_CASE, "actions"),
-         "each user takes {:g} actions"),
-        (rung.users, RUNGS[name].users, "there are {:g} users"),
-        (parameters.bcrypt_rounds, default, "bcrypt_rounds is {:g}"),
-    ]  # fmt: skip
-    texts = volume_differences(parameters) + [
-        f"{words.format(value)} (published: {stated:g})"
-        for value, stated, words in compared
-        if not math.isclose(value, stated)
-    ]
-    if rung.ramp_s is not None and rung.first_delay in TOGETHER:
-        texts.append(f"users join within {rung.ramp_s:g} s")
-    first_delay = "action" if RUNGS[name].first_delay == "action" else "scaled"
-    if rung.first_delay != first_delay:
-        texts.append(f"first_delay is '{rung.first_delay}' (in that row: '{first_delay}')")
-    if parameters.preset != "published":
-        texts.append(
-            "a ping does not wait for the answer to the ping before it (published: it does)"
-        )
-    return texts
-
-
-def volume_differences(parameters: ChatParameters) -> list[str]:
-    """Return in words how the settings of the message volume differ from the study's."""
-    published_s = published_value(*BASE_CASE, "action_delay")
-    share = published_value(STUDY, "system", "all", "receivers_per_message_per_user")
-    texts = []
-    if parameters.action_s != published_s:
-        texts.append(f"users act every {parameters.action_s:g} s (published: {published_s:g} s)")
-    if parameters.subscriber_share != share:
-        texts.append(
-            f"a message reaches {parameters.subscriber_share:.0%} of them (published: {share:.0%})"
-        )
-    return texts
 
 
 EXPERIMENT = Experiment(

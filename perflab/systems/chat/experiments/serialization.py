@@ -141,6 +141,5 @@ EXPERIMENT = Experiment(
     parameters=SerializationParameters,
     main_job=SHORT,
     treatments=_treatments,
-    factors=_levels,
     contrasts=_contrasts,
 )

@@ -26,7 +26,6 @@ from perflab.systems.inference.stacks import (
     COMMITS,
     STUDY,
     LoadParameters,
-    OneOrMore,
     WorkerLevels,
     published_rps,
 )
@@ -52,14 +51,14 @@ class FlushMapParameters(LoadParameters):
     blocks: Blocks = 12
     requests: Requests = 500
     warmup_requests: WarmupRequests = 200
-    flush_ms: Annotated[tuple[FlushMs, ...], OneOrMore] = Field(
+    flush_ms: tuple[FlushMs, ...] = Field(
         default=(AS_THE_DISK, 1.0, 2.0, 5.0, 10.0),
         min_length=1,
         description="levels to compare: how long a flush of the database takes at least, in ms; "
         "0: as long as the disk takes",
     )
     workers: WorkerLevels = (1,)
-    pool_size: Annotated[tuple[PoolSize, ...], OneOrMore] = Field(
+    pool_size: tuple[PoolSize, ...] = Field(
         default=(1, 50),
         min_length=1,
         description="levels to compare: connections to the database, over all workers together; "
@@ -198,7 +197,6 @@ EXPERIMENT = Experiment(
             for commit in ("on", "off")
         ]
     ),
-    factors=_factors,
     contrasts=_contrasts,
     warnings=_warnings,
 )

@@ -6,7 +6,7 @@ import json
 import math
 from itertools import product
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -18,7 +18,6 @@ from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     STUDY,
     InferenceParameters,
-    OneOrMore,
     Runtime,
 )
 from perflab.trials.experiment import Experiment, Requests, WarmupRequests
@@ -32,7 +31,7 @@ class InferenceRuntimeParameters(InferenceParameters):
 
     requests: Requests = 250
     warmup_requests: WarmupRequests = 1000
-    runtime: Annotated[tuple[Runtime, ...], OneOrMore] = Field(
+    runtime: tuple[Runtime, ...] = Field(
         default=("sklearn", "onnx"),
         min_length=1,
         description="levels to compare: sklearn, onnx, or compiled (C++ made from the model; on "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -14,7 +14,6 @@ from perflab.systems.inference.stacks import (
     DRIVERS,
     STUDY,
     Driver,
-    OneOrMore,
     PooledParameters,
     RoundTrips,
     WorkerLevels,
@@ -34,7 +33,7 @@ class SyncVsAsyncParameters(PooledParameters):
         default="on", description="whether a commit waits until the disk has it"
     )
     round_trip_ms: RoundTrips = (0.0, 5.0)
-    pool_minconn: Annotated[tuple[Literal["max", "1"], ...], OneOrMore] = Field(
+    pool_minconn: tuple[Literal["max", "1"], ...] = Field(
         default=("max", "1"),
         min_length=1,
         description="levels to compare: connections that a pool keeps open; psycopg2's pool closes "
@@ -161,7 +160,6 @@ EXPERIMENT = Experiment(
             for driver in BOTH
         ]
     ),
-    factors=_levels,
     contrasts=_contrasts,
     warnings=_warnings,
 )

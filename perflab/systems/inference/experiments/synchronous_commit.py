@@ -20,7 +20,6 @@ from perflab.systems.inference.stacks import (
     TABLE,
     Driver,
     InferenceParameters,
-    OneOrMore,
     published_rps,
 )
 from perflab.trials.experiment import Experiment
@@ -47,7 +46,7 @@ class SynchronousCommitParameters(InferenceParameters):
     round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the database, in ms"
     )
-    rate: Annotated[tuple[PositiveFloat, ...], OneOrMore, Field(min_length=1)] | None = Field(
+    rate: Annotated[tuple[PositiveFloat, ...], Field(min_length=1)] | None = Field(
         default=None,
         description="levels to compare: requests offered a second, whether or not answers come; "
         "none: users wait for their answers, as in the study",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from perflab.instruments import STANDARD, Chunks, Instrument, UsersHeld
+from perflab.instruments import STANDARD, Chunks, Instrument, ServerCount, UsersHeld
 from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.stacks.plan import StackPlan
@@ -155,7 +155,11 @@ class StreamingParameters(LadderParameters):
 
     @model_validator(mode="after")
     def _leaves_room_in_the_cycle(self) -> StreamingParameters:
-        answer_s = self.first_token_ms / 1e3 + (self.tokens - 1) / self.token_rate
+        paced = [rung for rung in self.chosen_rungs.values() if rung.is_paced]
+        if not paced:
+            return self
+        slowest = min(_token_rate(self, rung) for rung in paced)
+        answer_s = self.first_token_ms / 1e3 + (self.tokens - 1) / slowest
         if answer_s >= self.interval_s:
             raise ValueError(
                 f"an answer takes {answer_s:g} s, the cycle is {self.interval_s:g} s, so no user "
@@ -210,7 +214,7 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
 
 def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung; a batch has no chunks."""
-    of_answers: list[Instrument] = [StreamCost()]
+    of_answers: list[Instrument] = [ServerCount(node=PROXY, item="completed"), StreamCost()]
     if rung.kind != "batch":
         of_answers.append(Chunks())
     if rung.is_search:
@@ -289,12 +293,13 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
 def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
     stated = parameters.published_values()
     stated["ramp_kind"] = "stream"
-    as_published = all(
+    is_published = all(
         getattr(parameters, name) == stated[name] for name in (*OF_STRESS, *OF_ANSWER)
     )
+    sized_limits = stated["limits"] if is_published else ()
     # Without a threshold nobody knows how many users there were when it was reached.
     limits = parameters.limits if parameters.failures else ()
-    return contrasts(parameters.chosen_rungs, limits, parameters.ramp_kind, as_published)
+    return contrasts(parameters.chosen_rungs, limits, parameters.ramp_kind, sized_limits)
 
 
 EXPERIMENT = Experiment(

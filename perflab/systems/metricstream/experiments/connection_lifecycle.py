@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
+from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
@@ -58,8 +58,7 @@ class LifeCycleParameters(LadderParameters):
         min_length=1,
         description="which rungs: phases (the published steps), interaction (connections x "
         "keep-alive x threads at the target rate), saturation (the same in a closed loop), "
-        "clients (throughput over users), naive (the study's own load tests and the lab's clients "
-        "on one server)",
+        "naive (the study's own load tests and the lab's clients on one server)",
     )
     clients: int = Field(
         default=100,
@@ -112,7 +111,7 @@ class LifeCycleParameters(LadderParameters):
 
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
     """Return a rung's levels beside its name."""
-    rate, count = f"{parameters.target_rate:.12g}/s", f"{_users(parameters, rung)} users"
+    rate, count = f"{parameters.target_rate:.12g}/s", f"{parameters.clients} users"
     return {
         **rung.settings,
         "connection": rung.connection,
@@ -122,17 +121,13 @@ def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
     }
 
 
-def _users(parameters: LifeCycleParameters, rung: Rung) -> int:
-    return rung.users or parameters.clients
-
-
 def _length_s(parameters: LifeCycleParameters) -> float:
     return parameters.warmup_s + parameters.duration_s
 
 
 def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
     """Return the server with the settings of a rung, and the naive client if it posts."""
-    room = max(LEAST_CONNECTIONS, 2 * _users(parameters, rung))
+    room = max(LEAST_CONNECTIONS, 2 * parameters.clients)
     settings = {**rung.settings, "max_connections": room, "backlog": parameters.backlog}
     server = Node(name=NODE, service=NODE, settings=settings, cpus=parameters.server_cpus)
     other = () if rung.load_from == "lab" else (_naive_client(parameters, rung),)
@@ -162,7 +157,8 @@ def _naive_client(parameters: LifeCycleParameters, rung: Rung) -> Node:
 def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung."""
     if rung.load_from == "lab":
-        return (*STANDARD, ConnectionCost(metrics=rung.metrics))
+        count = ServerCount(node=NODE, item="samples_taken", of_each=rung.metrics)
+        return (*STANDARD, count, ConnectionCost())
     others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
     told = OtherLoad(
         node=NAIVE_NODE,
@@ -198,7 +194,7 @@ def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
             body=body(rung.metrics),
             expect_status=202,
         ),
-        arrivals=_closed(parameters, rung) if is_closed else at_rate,
+        arrivals=_closed(parameters) if is_closed else at_rate,
         connections=Connections(reuse=rung.connection, most=0 if is_closed else parameters.clients),
         timeout_s=parameters.timeout_s,
         may_time_out=True,
@@ -211,12 +207,11 @@ def body(number: int) -> str:
     return json.dumps({"client": "a", "metrics": samples})
 
 
-def _closed(parameters: LifeCycleParameters, rung: Rung) -> ClosedLoop:
-    users = _users(parameters, rung)
+def _closed(parameters: LifeCycleParameters) -> ClosedLoop:
     return ClosedLoop(
-        users=users,
-        requests=max(parameters.closed_requests, 10 * users),
-        warmup_requests=max(parameters.closed_requests // 5, users),
+        users=parameters.clients,
+        requests=max(parameters.closed_requests, 10 * parameters.clients),
+        warmup_requests=max(parameters.closed_requests // 5, parameters.clients),
         keep_up=True,
         max_duration_s=SLOWEST_S,
     )

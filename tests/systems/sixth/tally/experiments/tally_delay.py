@@ -70,6 +70,5 @@ EXPERIMENT = Experiment(
     question="How much less is taken in where every body takes 20 ms longer?",
     parameters=TallyParameters,
     treatments=_treatments,
-    factors=lambda _: {"delay": tuple(DELAYS_MS)},
     contrasts=_contrasts,
 )
