@@ -107,7 +107,7 @@ def test_a_health_check_that_is_answered_otherwise_is_told_with_its_status(
 
 @pytest.mark.parametrize(
     ("name", "value", "told"),
-    [("ANSWERS_WITHIN_S", 0.1, r"0\.1 s"), ("LAST_CHECK_S", 0.0, r"[\d.]+ s")],
+    [("ANSWERS_WITHIN_S", 0.1, r"0\.1 s"), ("LAST_CHECK_S", 0.0, r"(?!10 s)[\d.]+ s")],
     ids=["each check ends in vain", "the only check is under way"],
 )
 def test_a_path_that_does_not_answer_in_time_is_told_and_ends_the_wait(
