@@ -26,6 +26,8 @@ from tests.support.synthetic import write_run
 # Drawing whole runs takes seconds.
 pytestmark = pytest.mark.slow
 ONE = Content(views=("throughput",))
+# All figures of a run on the inference service.
+PICTURES = 8
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +63,14 @@ def test_names_are_of_experiment_and_view_and_every_link_is_there(run, exported)
 def test_page_pdf_and_word_hold_their_pictures_and_fetch_nothing(exported) -> None:
     page = (exported / "synchronous_commit.html").read_text()
     sources = re.findall(r'<[^>]*\b(?:src|href)="([^"]*)"', page)
-    assert len(sources) == 9
+    assert len(sources) == PICTURES
     assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
     assert (exported / "synchronous_commit.pdf").read_bytes().startswith(b"%PDF")
     with zipfile.ZipFile(exported / "synchronous_commit.docx") as archive:
         assert archive.testzip() is None
-        assert len([name for name in archive.namelist() if name.startswith("word/media/")]) == 9
+        assert (
+            len([name for name in archive.namelist() if name.startswith("word/media/")]) == PICTURES
+        )
 
 
 @pytest.mark.promise

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
+from perflab.stacks.docker import images
 from perflab.stacks.docker.engine import connect
 from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import load_service
 from tests.stacks.asking import residents_of, started
 
 
@@ -91,6 +93,8 @@ def test_a_container_has_no_proxy_of_the_docker_commands_configuration(
 ) -> None:
     proxies = {"default": {"httpProxy": "http://127.0.0.1:9", "httpsProxy": "http://127.0.0.1:9"}}
     (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
+    # Behind such a proxy an image could not be built.
+    images.ensure(connect(), load_service("echo"))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     plan = StackPlan(nodes=(Node(name="echo", service="echo"),))
     with started("docker", {"it": plan}) as residents:
