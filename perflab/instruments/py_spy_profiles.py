@@ -24,7 +24,8 @@ _INSTALLED = re.compile(r".*/(?:(?:site|dist)-packages|python3\.\d+)/")
 _THREAD = re.compile(r"\bThread (\d+)")
 _PART = re.compile(r"(?:(?:\.<locals>)?\.?<(?!locals)\w+>)+$")
 # A function that begins more chains than so many times its callers is not called: it begins them.
-MOST_CUT = 3
+# Of the chains of a library's innermost function four fifths may be cut off.
+MOST_CUT = 10
 # A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
 # The innermost function of a thread that waits: for sockets, for work, or for another thread.
