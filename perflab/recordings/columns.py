@@ -104,19 +104,13 @@ CHUNKS: Columns = {
 }
 
 
-def _schema(columns: Columns) -> pa.Schema:
-    return pa.schema({name: pa.type_for_alias(kind) for name, kind in columns.items()})
-
-
 TABLES = {
-    "requests": _schema(REQUESTS),
-    "samples": _schema(SAMPLES),
-    "waits": _schema(WAITS),
-    "messages": _schema(MESSAGES),
-    "calls": _schema(CALLS),
-    "progress": _schema(PROGRESS),
-    "chunks": _schema(CHUNKS),
-}
+    table: pa.schema({name: pa.type_for_alias(kind) for name, kind in columns.items()})
+    for table, columns in {
+        "requests": REQUESTS, "samples": SAMPLES, "waits": WAITS, "messages": MESSAGES,
+        "calls": CALLS, "progress": PROGRESS, "chunks": CHUNKS,
+    }.items()
+}  # fmt: skip
 # A run whose trials share their time declares this table: a row for every counted turn of a trial.
 TURNS = "turns"
 TURN_COLUMNS: Columns = {
@@ -155,7 +149,7 @@ def declared_schema(name: str, columns: Columns) -> pa.Schema:
             f"letter first, and none of {', '.join(OWN_FILES)}"
         )
     try:
-        schema = _schema(columns)
+        schema = pa.schema({name: pa.type_for_alias(kind) for name, kind in columns.items()})
     except ValueError as error:
         raise RecordingError(f"table {name}: {error}; string or int64 are such types") from None
     if not len(schema):

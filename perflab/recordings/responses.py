@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +44,10 @@ class _Shared(Response):
     group: str
 
 
-def _shared() -> dict[str, tuple[Response, ...]]:
-    groups: dict[str, tuple[Response, ...]] = {}
-    for row in rows_of(TABLE, _Shared):
-        response = Response(**row.model_dump(exclude={"group"}))
-        groups[row.group] = (*groups.get(row.group, ()), response)
-    return groups
-
-
-_GROUPS = _shared()
+_GROUPS = {
+    group: tuple(Response(**row.model_dump(exclude={"group"})) for row in rows)
+    for group, rows in groupby(rows_of(TABLE, _Shared), attrgetter("group"))
+}
 # The requests of the measured stage, streamed answers, and loads that end after a number of
 # failures: see :mod:`perflab.instruments.requests`. Several requests of a load, by their names.
 REQUESTS, NAMED_REQUESTS = _GROUPS["requests"], _GROUPS["named requests"]

@@ -30,7 +30,7 @@ def waiting(folder: Path, *rows: tuple[str, str, str, int], outside: int = 0) ->
         if count
     ]  # fmt: skip
     table = pd.DataFrame(samples)
-    run.table = lambda *_: table  # type: ignore[method-assign]
+    run.table = lambda *_: table
     return run
 
 
