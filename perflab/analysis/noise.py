@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_address
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -293,15 +291,7 @@ def _share_of_others(run: Run) -> float:
 def _has_target_here(run: Run) -> bool:
     record = run.record
     keys = {item.parts["target"] for item in record.treatments if "target" in item.parts}
-    return any(_is_here(record.parts[key]["url"]) for key in keys)
-
-
-def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return any(record.parts[key].get("is_here", True) for key in keys)
 
 
 def _foreign_ns(

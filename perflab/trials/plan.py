@@ -40,10 +40,12 @@ class Target(FrozenModel):
     """A service that runs already, outside of the lab: ``http://host:port``.
 
     Load goes only to loopback and to the hosts in ``allowed``. The lab does nothing else with the
-    service, and does not know its CPU and memory.
+    service, and does not know its CPU and memory; where it ``is_here``, on this machine, its CPU
+    cannot be told from that of others.
     """
 
     url: str
+    is_here: bool
     allowed: tuple[str, ...] = ()
 
 

@@ -19,6 +19,7 @@ from perflab.recordings import Reason, Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.reports.answer_page import answer_page
 from perflab.reports.methods import first_said
+from perflab.trials.plan import Target
 from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, Planted, contrast_of, write_run
 
 
@@ -148,12 +149,12 @@ def test_a_service_that_the_lab_did_not_start_is_not_taken_for_others(tmp_path: 
     run = write_run(tmp_path, blocks=6)
     keep_busy(run, 1.5)
     assert share_of_others(run) > 0
-    url, parts = "http://127.0.0.1:8000", {"target": "t"}
-    for address, is_unknown in ((url, True), ("http://192.0.2.1:80", False)):
+    url, parts = "http://shop:8000", {"target": "t"}
+    for is_here in (True, False):
         treatments = [item.model_copy(update={"parts": parts}) for item in run.record.treatments]
-        target = {"t": {"url": address, "allowed": []}}
+        target = {"t": Target(url=url, is_here=is_here).model_dump()}
         run.record = run.record.model_copy(update={"treatments": treatments, "parts": target})
-        assert math.isnan(share_of_others(run)) == is_unknown
+        assert math.isnan(share_of_others(run)) == is_here
 
 
 @pytest.mark.promise

@@ -140,7 +140,7 @@ def test_where_nothing_can_be_decided_the_error_asks_for_a_number() -> None:
 
 def aimed(url: str, *allowed: str) -> Treatment:
     """Return a treatment whose load goes to a service that the lab did not start."""
-    target = Target(url=url, allowed=allowed)
+    target = Target(url=url, is_here=True, allowed=allowed)
     return treatment("a").model_copy(update={"target": target})
 
 

@@ -101,6 +101,20 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
     return sorted(pairs, key=lambda pair: pair[0] != socket.AF_INET)
 
 
+def is_this_machine(url: str) -> bool:
+    """Tell whether a target is on this machine: a socket can be bound to its address."""
+    place = looked_up(split(url)[0])
+    if isinstance(place, OSError):
+        return False
+    family, (address, _) = place
+    with socket.socket(family) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
 def looked_up(origin: Origin) -> Place:
     """Return the first address of an origin, or the error of its look-up."""
     try:

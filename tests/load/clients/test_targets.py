@@ -15,6 +15,7 @@ from perflab.load.clients.targets import (
     Origin,
     addresses,
     is_loopback,
+    is_this_machine,
     refuse_foreign,
     split,
 )
@@ -107,6 +108,18 @@ def test_an_origin_is_split_from_its_own_url(scheme: str, port: int, host: str) 
 
 
 @pytest.mark.promise
+@pytest.mark.parametrize(
+    ("address", "is_here"), [("127.0.0.1", True), ("::1", True), ("192.0.2.1", False)]
+)
+def test_a_host_name_is_this_machine_where_its_address_is(
+    monkeypatch: pytest.MonkeyPatch, address: str, is_here: bool
+) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    where = [(family, socket.SOCK_STREAM, 6, "", (address, 80))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
+    assert is_this_machine("http://shop:80/") == is_here
+
+
 def test_a_localhost_that_resolves_to_another_machine_is_not_connected_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

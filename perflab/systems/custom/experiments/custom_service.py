@@ -13,6 +13,7 @@ from typing import Any
 from perflab import credentials
 from perflab.host.own_folders import own_folder
 from perflab.instruments import STANDARD
+from perflab.load.clients.targets import is_this_machine
 from perflab.load.workers.script_names import request_names
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
@@ -51,7 +52,11 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     target: Target | None = None
     nodes: tuple[Node, ...] = ()
     if variant.kind == "url":
-        target = Target(url=variant.place, allowed=parameters.allow_targets)
+        target = Target(
+            url=variant.place,
+            is_here=is_this_machine(variant.place),
+            allowed=parameters.allow_targets,
+        )
     else:
         stores = {role: _needed(variant, role, parameters) for role in parameters.roles}
         needs = {role: store.name for role, store in stores.items()}
