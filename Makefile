@@ -1,6 +1,7 @@
 # Two commands do everything: `make lab` runs the main job, `make test` runs the tests.
 # ARGS reaches the lab:  make lab ARGS="--backend process"
-# PROCESSES share the tests: one more than there are cores, as tests also wait for their services.
+# PROCESSES share the quick tests: one more than there are cores, as tests also wait for services.
+# The slow ones wait most of their time, and are shared by twice as many.
 # Tests are either QUICK or SLOW; of both, those that measure (`alone`) run one by one, at the end.
 # Where few files have tests of a group, no others are read, unless ARGS names some:
 # tests/setup/test_groups.py says if the text of a file does not tell that it has such a test.
@@ -9,11 +10,12 @@
 ARGS ?=
 NOTEBOOKS ?= notebooks
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+WAITING ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 SLOW := slow or docker or browser
 QUICK := not ($(SLOW))
 TESTS := $(BIN)/python -m pytest
-SHARED := --numprocesses $(PROCESSES) --dist worksteal
+shared_by = --numprocesses $(1) --dist worksteal
 files = $(if $(findstring tests/,$(ARGS)),,$(sort $(shell grep -rlE --include='test_*.py' '$(1)' tests)))
 OF_ALONE = $(call files,mark\.alone)
 OF_SLOW = $(call files,mark\.(slow|docker|browser)|backend_name)
@@ -52,13 +54,13 @@ check: setup ## lint, format, types
 test slow: export PYTHONDONTWRITEBYTECODE :=
 test: check ## check, then the quick tests; some start services, none needs Docker or a browser
 	@failed=0; \
-	$(TESTS) -m "($(QUICK)) and not alone" $(SHARED) $(ARGS) || failed=1; \
+	$(TESTS) -m "($(QUICK)) and not alone" $(call shared_by,$(PROCESSES)) $(ARGS) || failed=1; \
 	$(TESTS) -m "($(QUICK)) and alone" $(OF_ALONE) $(ARGS) || failed=1; \
 	exit $$failed
 
 slow: setup ## all other tests: of runs, stacks, notebooks and kills, of Docker and in a browser
 	@failed=0; \
-	$(TESTS) -m "($(SLOW)) and not alone" $(SHARED) $(OF_SLOW) $(ARGS) || failed=1; \
+	$(TESTS) -m "($(SLOW)) and not alone" $(call shared_by,$(WAITING)) $(OF_SLOW) $(ARGS) || failed=1; \
 	$(TESTS) -m "($(SLOW)) and alone" $(OF_ALONE) $(ARGS) || failed=1; \
 	exit $$failed
 

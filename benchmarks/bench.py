@@ -86,7 +86,7 @@ class Sittings:
         self._file = Path(file or os.devnull)
         kept = bool(file) and self._file.exists()
         table = pd.read_csv(self._file, keep_default_na=False, na_values="nan") if kept else None
-        self.rows = table.to_dict("records") if table is not None else []
+        self.rows: list[dict[Any, Any]] = [] if table is None else table.to_dict("records")
 
     def left(
         self, cells: Sequence[tuple[str, ...]], names: Sequence[str], times: int
@@ -105,7 +105,7 @@ class Sittings:
         pd.DataFrame(self.rows).to_csv(self._file, index=False, na_rep="nan")
 
 
-def show(rows: Sequence[Mapping[str, object]]) -> None:
+def show(rows: Sequence[Mapping[Any, object]]) -> None:
     """Print a table."""
     print(pd.DataFrame(rows).to_string(index=False))
 
@@ -120,6 +120,14 @@ def markdown(table: pd.DataFrame, rule: str = "---") -> str:
     """Return a table as Markdown; ``rule`` stands below each head."""
     rows = [list(table.columns), [rule] * len(table.columns), *table.to_numpy().tolist()]
     return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
+
+
+def programs(place: Path, *packages: str) -> Path:
+    """Install packages into an environment of their own; return the folder of its programs."""
+    subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
+    folder = place / "venv" / "bin"
+    subprocess.run([folder / "pip", "install", "--quiet", *packages], check=True)
+    return folder
 
 
 def cores() -> tuple[int, int]:

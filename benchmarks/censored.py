@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks import bench
 from perflab.load.checks.selfcheck import check
+from perflab.load.records.times import Number
 from perflab.statistics.quantiles import OF_LOADS, percentiles_of
 from perflab.statistics.two_samples import Rate
 
@@ -33,12 +34,12 @@ def truth_ms(noted: np.ndarray) -> dict[str, float]:
     return {**found, "mean": float(spent.mean()) / 1e6}
 
 
-def outcome(value: float, at_least: float, true: float) -> str:
+def outcome(number: Number, true: float) -> str:
     """Say what became of a number."""
-    if not np.isnan(value):
-        return GIVEN if abs(value - true) <= 0.1 * true else WRONG
-    if not np.isnan(at_least):
-        return BOUND if at_least <= 1.1 * true else WRONG
+    if not (np.isnan(number.value) or number.is_the_clients):
+        return GIVEN if abs(number.value - true) <= 0.1 * true else WRONG
+    if not np.isnan(number.at_least):
+        return BOUND if number.at_least <= 1.1 * true else WRONG
     return NONE
 
 
@@ -56,7 +57,7 @@ def outcomes(share: float, seed: int, seconds: float) -> dict[str, str] | None:
     if any(reason.side != "server" for reason in judged.reasons):
         return None
     return {
-        name: outcome(times[name].comparable, times[name].at_least, true)
+        name: outcome(times[name], true)
         for name, true in truth_ms(noted).items()
         if not np.isnan(true)
     }

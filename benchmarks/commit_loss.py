@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from contextlib import closing
@@ -27,10 +26,7 @@ import psutil
 import psycopg2
 
 from benchmarks import bench
-from perflab.paths import project_root
-
-sys.path.insert(0, str(project_root() / "tests" / "services"))
-from running import Service, database, server_pid, start
+from tests.services.running import Service, database, server_pid, start
 
 RESULT = "benchmarks/results/commit_loss.md"
 INSERT = "INSERT INTO inferences (label, probability) VALUES {} RETURNING id"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,9 @@ KNEE = 0.55
 KINDS = ("bent", "in proportion", "in proportion, bent", "straight", "queue", "step")
 
 
-def ar1(random: np.random.Generator, shape: tuple[int, int], rho: float, heavy: bool = False):
+def ar1(
+    random: np.random.Generator, shape: tuple[int, int], rho: float, heavy: bool = False
+) -> np.ndarray:
     """Return AR(1) rows of unit variance, with Student's t of 3 degrees where heavy."""
     wider = (shape[0], shape[1] + 50)
     steps = random.standard_t(3, wider) if heavy else random.normal(size=wider)
@@ -50,7 +53,9 @@ def latency_of(kind: str, cpu: np.ndarray) -> np.ndarray:
     return latencies[kind]
 
 
-def windows_of(random: np.random.Generator, cpu: np.ndarray, usual_ms: np.ndarray, heavy: bool):
+def windows_of(
+    random: np.random.Generator, cpu: np.ndarray, usual_ms: np.ndarray, heavy: bool
+) -> pd.DataFrame:
     """Return windows with AR(1) noise at 0.6 and trials that differ by 8%."""
     noise = 0.2 * ar1(random, cpu.shape, 0.6, heavy) + 0.08 * random.normal(size=(len(cpu), 1))
     trial = np.repeat(np.arange(len(cpu)), cpu.shape[1])
@@ -83,7 +88,7 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
         for heavy in (False, True):
             for kind in KINDS:
                 name = f"knee: {kind}, {design}{', heavy tails' * heavy}"
-                yield name, lambda random, a=design, b=heavy, c=kind: of_knee(random, a, b, c)
+                yield name, partial(of_knee, design=design, heavy=heavy, kind=kind)
 
 
 def main() -> None:

@@ -55,8 +55,7 @@ def ratios(run: Run) -> dict[str, str]:
     found = {}
     for response in SHOWN:
         sides = trials.pivot_table(index="block", columns="treatment", values=response).dropna()
-        logs = np.log(sides[f"variant={READ}"] / sides[f"variant={PLAIN}"])
-        one = effect_of(logs)
+        one = effect_of((sides[f"variant={READ}"] / sides[f"variant={PLAIN}"]).apply(np.log))
         found[response] = f"{one.estimate:.3f} [{one.low:.3f}, {one.high:.3f}]"
     return found
 

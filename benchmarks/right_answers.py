@@ -144,17 +144,14 @@ exec nginx -g "user root;" -c "$folder/nginx.conf"
 
 def services(place: Path) -> dict[str, tuple[str, str]]:
     """Write the services that can run here; return command and path of each."""
-    python = place / "venv" / "bin"
-    subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
-    pip = [python / "python", "-m", "pip", "install", "--quiet", "flask", "gunicorn", "datasette"]
-    subprocess.run(pip, check=True)
+    programs = bench.programs(place, "flask", "gunicorn", "datasette")
     (place / "plugins").mkdir()
     for name, text in (("app.py", FLASK), ("plugins/work.py", DATASETTE), ("server.js", NODE)):
         (place / name).write_text(text)
     made = {
-        "Flask, gunicorn": (f"{python}/gunicorn --bind 127.0.0.1:{{port}} app:app", "/"),
+        "Flask, gunicorn": (f"{programs}/gunicorn --bind 127.0.0.1:{{port}} app:app", "/"),
         "datasette": (
-            f"{python}/datasette --memory --host 127.0.0.1 --port {{port}} "
+            f"{programs}/datasette --memory --host 127.0.0.1 --port {{port}} "
             f"--plugins-dir {place}/plugins",
             "/work",
         ),
@@ -163,8 +160,7 @@ def services(place: Path) -> dict[str, tuple[str, str]]:
         made["Node"] = (f"node {place}/server.js", "/")
     if go := shutil.which("go"):
         (place / "server.go").write_text(GO)
-        words = [go, "build", "-o", place / "server", place / "server.go"]
-        subprocess.run(words, check=True, cwd=place)
+        subprocess.run([go, "build", "-o", "server", "server.go"], check=True, cwd=place)
         made["Go"] = (f"{place}/server", "/")
     if shutil.which("java") and (javac := shutil.which("javac")):
         (place / "Server.java").write_text(JAVA)
@@ -227,16 +223,17 @@ def judged(finding: Finding, kind: str) -> str:
     return "right" if decision.result is Compared.MORE else "wrong"
 
 
-def duel(place: Path, command: str, path: str, kind: str, burn_ms: float, extra_ms: float
-         ) -> dict[str, Any]:  # fmt: skip
-    """Carry out one duel with default options; return what came of it."""
+def duel(place: Path, command: str, path: str, kind: str, burn_ms: float, extra_ms: float,
+         design: str) -> dict[str, Any]:  # fmt: skip
+    """Carry out one duel, with default options but for its design; return what came of it."""
     waits = KINDS[kind][1]
     old = variant(command, burn_ms, WAITS_MS if waits else 0)
     new = variant(command, burn_ms + (0 if waits else extra_ms),
                   round(WAITS_MS * (1 + KINDS[kind][0])) if waits else 0)  # fmt: skip
     began = time.monotonic()
     run = api.run("custom_service", {"variants": [f"old={old}", f"new={new}"], "path": path,
-                                     "folder": str(place), "wait_s": 600})  # fmt: skip
+                                     "folder": str(place), "wait_s": 600,
+                                     "design": design})  # fmt: skip
     (finding,) = (item for item in evaluate(run) if item.contrast.response == "mean_ms")
     effect = finding.effect
     return {
@@ -281,6 +278,7 @@ def main() -> None:
         __doc__,
         times=(5, "duels of each service and kind, with those in the file"),
         only=("", "services, by the first letters of their names: F,d,N,G,n,J"),
+        design=("auto", "how copies share a block's time: auto, trials or slices"),
         burn=(2.0, "work of every answer, about so many ms of CPU time"),
         out=("", "a CSV file to which every duel is added; what it holds is not carried out again"),
     )
@@ -298,7 +296,7 @@ def main() -> None:
             extra_ms = KINDS[kind][0] * extras[name]
             beside = number % 5 in (1, 3)
             with neighbour(beside):
-                result = duel(place, *chosen[name], kind, given.burn, extra_ms)
+                result = duel(place, *chosen[name], kind, given.burn, extra_ms, given.design)
             kept.add(service=name, kind=kind, beside=beside, **result)
     bench.show(summary(pd.DataFrame(kept.rows)))
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from itertools import product
@@ -222,9 +221,7 @@ CAUSES = {
 
 def install(place: Path) -> Path:
     """Write the stacks into a folder, with what they need; return where their programs are."""
-    subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
-    programs = place / "venv" / "bin"
-    subprocess.run([programs / "pip", "install", "--quiet", *NEEDED], check=True)
+    programs = bench.programs(place, *NEEDED)
     texts = {"work": WORK, "app": FASTAPI, "flask_app": FLASK, "plain": PLAIN, "fill": FILL}
     for name, text in texts.items():
         (place / f"{name}.py").write_text(text)

@@ -11,8 +11,6 @@ first line is kept. Flask, gunicorn and psycopg2 are installed into a folder of 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -78,7 +76,7 @@ with psycopg2.connect(os.environ["DATABASE_URL"]) as db:
         CREATE INDEX ON items (name);
     """)
 '''
-REQUESTS = [
+REQUESTS: list[dict[str, Any]] = [
     {"name": "list", "weight": 6, "path": "/items?page={random:1-30000}"},
     {"name": "create", "weight": 1, "method": "POST", "path": "/orders", "body": '{"id": "{uuid}"}',
      "headers": {"Content-Type": "application/json"}, "expect_status": 201},
@@ -91,13 +89,9 @@ TIMES = ("mean_ms", "p99_ms")
 
 def install(place: Path) -> Path:
     """Write the shop into a folder, with what it needs; return where its programs are."""
-    subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
-    programs = place / "venv" / "bin"
-    pip = [programs / "pip", "install", "--quiet", "flask", "gunicorn", "psycopg2-binary"]
-    subprocess.run(pip, check=True)
     (place / "shop.py").write_text(SHOP)
     (place / "fill.py").write_text(FILL)
-    return programs
+    return bench.programs(place, "flask", "gunicorn", "psycopg2-binary")
 
 
 def duel(place: Path, programs: Path, planted: str, rate: float) -> dict[str, Any]:

@@ -17,6 +17,7 @@ EXTRAS = {
         ("ipykernel", "jupyter_client", "nbformat", "papermill", "prometheus_client", "yaml"), "lab"
     ),
     **dict.fromkeys(("msgpack", "msgspec", "picows"), "studies"),
+    **dict.fromkeys(("dask", "distributed"), "cluster"),
 }
 
 
@@ -87,8 +88,9 @@ class HookFailed(StackError):
 
 
 def last_lines(log: str) -> str:
-    """Return the last lines of a service's log, as they stand below what went wrong."""
-    last = "\n".join(f"  | {line}" for line in log.strip().splitlines()) or "  | (no output)"
+    """Return the last 30 lines of a service's log, as they stand below what went wrong."""
+    lines = log.strip().splitlines()[-30:]
+    last = "\n".join(f"  | {line}" for line in lines) or "  | (no output)"
     return f"its last log lines:\n{last}"
 
 

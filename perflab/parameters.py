@@ -26,9 +26,9 @@ PLAIN = re.compile(r"[\w.+-]+")
 NOTHING = ("", "none", "null")
 # The name of an entry that has a value behind it.
 NAMED = re.compile(r"([^\s=:]+)[\s=:]+[^\s=:]")
-# The beginning of a type of error of pydantic, and the kind that was wanted.
 # Parameters whose values may hold credentials.
 OF_CREDENTIALS = ("headers", "env")
+# The beginning of a type of error of pydantic, and the kind that was wanted.
 KINDS = {
     "int": "a whole number", "float": "a number", "string": "text", "bool": "true or false",
     "tuple": "a list",
@@ -44,9 +44,10 @@ WANTED = {
 
 
 class FrozenModel(BaseModel):
-    """A frozen model that refuses unknown names."""
+    """A frozen model that refuses unknown names; its errors do not repeat values of themselves."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A part of a credential would not be masked.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Parameters(FrozenModel):
@@ -60,18 +61,12 @@ class Parameters(FrozenModel):
     @field_validator("*", mode="before")
     @classmethod
     def _means_something(cls, value: Any, info: ValidationInfo) -> Any:
-        annotation = str(cls.model_fields[str(info.field_name)].annotation)
-        elements = value if isinstance(value, (list, tuple)) else [value]
-        if "bool" not in annotation and any(isinstance(element, bool) for element in elements):
-            raise ValueError("true and false mean nothing here")
-        return value
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _one_level(cls, value: Any, info: ValidationInfo) -> Any:
         """Return a number as a list of one where a list is asked: ``workers=4``."""
-        is_number = isinstance(value, int | float)
         annotation = cls.model_fields[str(info.field_name)].annotation
+        elements = value if isinstance(value, (list, tuple)) else [value]
+        if "bool" not in str(annotation) and any(isinstance(each, bool) for each in elements):
+            raise ValueError("true and false mean nothing here")
+        is_number = isinstance(value, int | float)
         return (value,) if is_number and _element_of(annotation) is not None else value
 
     @field_validator("*")

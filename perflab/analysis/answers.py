@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perflab.analysis.decision import OUT_OF_REACH
 from perflab.analysis.effect_words import (
     bound_words,
     change,
@@ -95,7 +96,9 @@ def _answer_to(
     refused = next(filter(None, map(refused_words, findings)), "")
     text = "; ".join(filter(None, [text, refused]))
     decisions = [finding.decision for finding in by_word.get(NOT_DECIDED, [])]
-    blocks = max([0, *(decision.blocks[1] for decision in decisions if decision)])
+    needed = [decision.blocks[1] for decision in decisions if decision]
+    # No number of blocks decides all of them if one of them stays open.
+    blocks = 0 if OUT_OF_REACH in needed else max(needed, default=0)
     return Answer(question, text, _study(findings), blocks, tuple(findings))
 
 
@@ -165,7 +168,7 @@ def _effect_words(finding: Finding) -> str:
     effect, contrast = finding.effect, finding.contrast
     percentile = PERCENTILE.search(contrast.claim)
     subject = contrast.subject or (percentile[1] if percentile else "")
-    if contrast.not_testable or contrast.set_by_load:
+    if contrast.set_by_load or finding.verdict.result is AgainstStudy.NOT_TESTABLE:
         return finding.verdict.reason
     if effect is None:
         return finding.absent.partition("; ")[0] or finding.verdict.reason

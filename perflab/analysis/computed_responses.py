@@ -25,6 +25,7 @@ from perflab.analysis.accounts.commit_waits import OF_FLUSH, active_counts
 from perflab.analysis.accounts.core_accounts import service_cores, waiting_services
 from perflab.recordings import Run
 from perflab.recordings.responses import at_most_column, lower_end_column
+from perflab.statistics.cumulative import used_ns
 
 BUSY, FLUSH, PER_ANSWER = "busy_share_of_cores", "flush_share_of_waiting", "ms_per_answer"
 # If others used more of the cores, services may have waited for them.
@@ -49,8 +50,8 @@ def _busy_share(run: Run, trials: pd.DataFrame) -> Columns:
     spans = trials.set_index("trial_id")[["begin_ns", "end_ns"]].to_dict("index")
     for (trial, _), rows in of_core:
         begin_ns, end_ns = spans[trial].values()
-        cpu_ns = np.interp([begin_ns, end_ns], rows["t_ns"], rows["cpu_ns"])
-        used.setdefault(str(trial), []).append((cpu_ns[1] - cpu_ns[0]) / max(1, end_ns - begin_ns))
+        share = used_ns(rows, "cpu_ns", begin_ns, end_ns) / max(1, end_ns - begin_ns)
+        used.setdefault(str(trial), []).append(share)
     busy = [float(np.mean(used[name])) if name in used else math.nan for name in trials["trial_id"]]
     # NaN without the scheduler's accounts.
     by_services = _sum_over_services(trials, "cpu_share_") / (len(cores) or math.nan)

@@ -165,5 +165,8 @@ def change(ratio: float) -> str:
 
 
 def percent(value: float, sign: str = "") -> str:
-    """Return percent without decimals, below ten with one."""
-    return f"{value:{sign}.0f}" if abs(value) >= 9.95 else f"{value:{sign}.1f}"
+    """Return percent without decimals, below ten with one; -100 only where nothing is left."""
+    decimals = int(abs(value) < 9.95)
+    while float(text := f"{value:{sign}.{decimals}f}") == -PERCENT < value:
+        decimals += 1
+    return text

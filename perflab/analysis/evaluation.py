@@ -22,7 +22,7 @@ from perflab.analysis.doubts.refused_trials import Refused, refused_trials
 from perflab.analysis.doubts.unseen_answers import unseen_answers
 from perflab.analysis.gates.first_line import are_of_a_duel, corrected_over_first_line
 from perflab.analysis.noise import is_loaded, noise_flags
-from perflab.analysis.results import Compared, Verdict
+from perflab.analysis.results import AgainstStudy, Compared, Verdict
 from perflab.analysis.scope import scope_of
 from perflab.analysis.starts import ONE_START, effect_of_run, has_one_start, starts_of
 from perflab.analysis.validity import why_absent
@@ -30,7 +30,7 @@ from perflab.analysis.verdict import against_limit, compared, judge, without_eff
 from perflab.analysis.zones import is_published
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Response, Run, response_of
-from perflab.recordings.responses import drift_column
+from perflab.recordings.responses import drift_column, is_share
 from perflab.statistics.block_ends import Ends
 from perflab.statistics.comparison import Effect, NothingLimits
 from perflab.statistics.families import Corrected, corrected
@@ -41,6 +41,7 @@ from perflab.statistics.shares import difference_of_shares
 PERCENTILE = re.compile(r" \((p\d+)\b( of [^();]*)?[^()]*\)$")
 # The verdict on an effect before the run's other claims are known.
 NOT_YET = Verdict(Compared.NOT_DECIDED, "")
+COMPLETE = "both sides have 100%"
 
 
 def without_percentile(claim: str) -> str:
@@ -65,7 +66,8 @@ class Finding:
     both sides (:mod:`perflab.analysis.blocks`). ``refused`` are the refused trials, where one side
     has more of them. ``way_out`` says what would tell more where only a bound is known, and
     ``growth`` how a memory grows that still does at the end of its loads
-    (:mod:`perflab.analysis.doubts.memory_growth`).
+    (:mod:`perflab.analysis.doubts.memory_growth`). ``is_complete``: both sides have all that a
+    share can have, so a claim that it differs cannot be tested at this load.
     """
 
     contrast: Contrast
@@ -87,6 +89,7 @@ class Finding:
     refused: Refused | None = None
     way_out: str = ""
     growth: str = ""
+    is_complete: bool = False
 
 
 def evaluate(run: Run) -> list[Finding]:
@@ -141,11 +144,12 @@ def _judged(finding: Finding, claim_p: Corrected, is_steady: bool) -> Finding:
     effect, contrast = finding.effect, finding.contrast
     known = claim_p if math.isfinite(claim_p.adjusted) else None
     decision = _decision(finding_with_p, known)
-    verdict = (
-        judge(effect, contrast, known)
-        if is_published(contrast)
-        else compared(effect, contrast, finding.response, decision, claim_p.adjusted)
-    )
+    if not is_published(contrast):
+        verdict = compared(effect, contrast, finding.response, decision, claim_p.adjusted)
+    elif finding.is_complete:
+        verdict = Verdict(AgainstStudy.NOT_TESTABLE, COMPLETE, "set by the load")
+    else:
+        verdict = judge(effect, contrast, known)
     scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known, is_steady)
     return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
 
@@ -225,7 +229,16 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         refused=refused_trials(run, contrast, trials, effect, partial(_effect, run, contrast)),
         way_out=way_out_of_bound(run, contrast, trials) if effect.bound else "",
         growth=growth,
+        is_complete=is_share(response) and _is_complete(run, contrast, trials),
     )
+
+
+def _is_complete(run: Run, contrast: Contrast, trials: pd.DataFrame) -> bool:
+    """Return whether both sides of a contrast have the whole in all of their valid trials."""
+    names = [name for levels in sides_of(contrast) for name in run.record.selected(levels)]
+    is_of_sides = trials["treatment"].isin(names) & (trials["state"] == "valid")
+    shares = trials.loc[is_of_sides, contrast.response]
+    return contrast.scale != "level" and bool((shares.dropna() == 1).all())
 
 
 def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
 from perflab.analysis.doubts.block_trend import BlockTrend, block_trend
 from perflab.analysis.starts import has_one_start
-from perflab.recordings import Run, RunRecord
+from perflab.recordings import Run
 from perflab.recordings.responses import OF_ALL
+from perflab.recordings.run import once_per_record
 from perflab.recordings.switches import SWITCHES
+from perflab.statistics.cumulative import used_ns
 from perflab.statistics.in_words import as_share, counted, number
 
 NOISE_COLUMNS = ["what", "value", "flag"]
@@ -39,8 +40,6 @@ SPEED, RESPONSE = "cpu_probe_before_ms", "mean_ms"
 # 100 ticks of 10 ms, enough to measure a share of a few percent.
 SMALLEST_MEASURED_NS = 1e9
 UNKNOWN = "this machine does not report it"
-# A run is a snapshot, so its samples are read once.
-_SHARES: WeakKeyDictionary[Run, tuple[RunRecord, float]] = WeakKeyDictionary()
 
 
 class Fact(NamedTuple):
@@ -248,6 +247,7 @@ def doubt(run: Run) -> str:
     return "; ".join(doubts)
 
 
+@once_per_record
 def share_of_others(run: Run) -> float:
     """Return the share of the lab's cores that went to processes of others; NaN if unknown.
 
@@ -255,14 +255,8 @@ def share_of_others(run: Run) -> float:
     too coarse for one short trial. Where a load went to a service on this machine that the lab did
     not start, the CPU of this service cannot be told from that of others.
     """
-    record, share = _SHARES.get(run, (None, math.nan))
-    if record is not run.record:
-        share = math.nan if _has_target_here(run) else _share_of_others(run)
-        _SHARES[run] = run.record, share
-    return share
-
-
-def _share_of_others(run: Run) -> float:
+    if _has_target_here(run):
+        return math.nan
     trials = run.current_trials()
     cores = {
         core
@@ -310,26 +304,19 @@ def _foreign_ns(
     shared_ns: dict[str, float] = {}
     for trial, samples in samples_of_trials.items():
         for name, of_service in samples.groupby("service"):
-            used_ns = _used_ns(of_service, begin_ns, end_ns)
+            cpu_ns = used_ns(of_service, "cpu_ns", begin_ns, end_ns)
             if str(name).startswith("core "):
                 # The samples have every core of the machine.
                 is_placed = int(str(name).removeprefix("core ")) in cores
-                (busy_ns if is_placed else elsewhere_ns)[str(name)] = used_ns
+                (busy_ns if is_placed else elsewhere_ns)[str(name)] = cpu_ns
             elif str(name).startswith(OF_ALL):
-                shared_ns[str(name)] = used_ns
+                shared_ns[str(name)] = cpu_ns
             else:
                 key = str(name) if name == "lab" else f"{name} of {trial}"
-                lab_ns[key] = used_ns
+                lab_ns[key] = cpu_ns
     if len(busy_ns) != len(cores):
         return math.nan
     busy = sum(busy_ns.values())
     # What the lab did not start runs on any core: it is taken to be where the machine is busy.
     placed_share = busy / max(1.0, busy + sum(elsewhere_ns.values()))
     return busy - sum(lab_ns.values()) - placed_share * sum(shared_ns.values())
-
-
-def _used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    if len(samples) < 2:
-        return math.nan
-    edges = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
-    return float(edges[1] - edges[0])

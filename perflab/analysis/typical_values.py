@@ -102,8 +102,8 @@ def typical_value(valid: pd.DataFrame, name: str) -> Estimate:
     """Return the typical value of a response over trials, with its 95% interval.
 
     Where more than a tenth of a value may be the client's own, the interval holds it without that
-    part, too. That of a share of failures holds the exact one of all requests, because none failed
-    in many trials. If a trial has only a lower bound, the value is NaN and ``low`` is that bound.
+    part, too. A share of failures is that of all requests, because none failed in many trials. If a
+    trial has only a lower bound, the value is NaN and ``low`` is that bound.
     """
     least = least_value(valid, name)
     if not math.isnan(least):
@@ -117,13 +117,17 @@ def typical_value(valid: pd.DataFrame, name: str) -> Estimate:
 
 
 def _share_of_failures(valid: pd.DataFrame, name: str, estimate: Estimate) -> Estimate:
-    """Return a share with the wider ends of both intervals: of trials, and of all requests."""
+    """Return the share of all requests, as comparisons do, with the wider ends of both intervals.
+
+    They are the interval of the trials, and the exact one of all requests.
+    """
     counts = counts_of_trials(valid, name).sum()
     if not counts["requests"]:
         return estimate
-    low, high = Rate(int(counts["failed"]), int(counts["requests"])).ends()
+    rate = Rate(int(counts["failed"]), int(counts["requests"]))
+    low, high = rate.ends()
     low, high = float(np.fmin(low, estimate.low)), float(np.fmax(high, estimate.high))
-    return replace(estimate, low=low, high=high, supported=True)
+    return replace(estimate, value=rate.share, low=low, high=high, supported=True)
 
 
 def _without_client(valid: pd.DataFrame, name: str) -> pd.Series[float]:

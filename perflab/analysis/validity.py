@@ -170,10 +170,11 @@ def _held_back(trials: pd.DataFrame, response: Response) -> list[list[Remark]]:
 
 
 def _concerns(remark: Remark, response: Response) -> bool:
+    base, _ = split_request(response.name)
     if remark.code == NOT_MEASURED:
-        return re.search("cpu|memory", response.name) is not None
+        return re.search("cpu|memory", base) is not None
     if remark.code == MEMORY_UNKNOWN:
-        return "memory" in response.name
+        return "memory" in base
     # For ``service_p99_ms`` this is ``p99``.
-    number = response.name.removesuffix("_ms").rpartition("_")[2]
+    number = base.removesuffix("_ms").rpartition("_")[2]
     return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))

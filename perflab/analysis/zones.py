@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import Scale
 from perflab.statistics.in_words import number
+from perflab.statistics.mean_intervals import NO_DISTANCE
 
 # The zone of a published ratio: a share of its log, between two factors.
 SHARE_OF_RATIO, LEAST_FACTOR, SIZE_FACTOR = 1 / 3, 1.04, 1.25
 NO_EFFECT_FACTOR = 1.1
-# The absolute logs of a ratio and of its inverse differ by at most this much.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,8 @@ class Zone:
 
 def no_difference(ratio: float | None) -> bool:
     """Return whether a published ratio is so close to 1 that a single run shows no direction."""
-    return ratio is not None and abs(math.log(ratio)) <= math.log(NO_EFFECT_FACTOR) + ROUNDING
+    # The absolute logs of a ratio and of its inverse differ in the last bits.
+    return ratio is not None and abs(math.log(ratio)) <= math.log(NO_EFFECT_FACTOR) + NO_DISTANCE
 
 
 def published_sign(contrast: Contrast) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ from perflab.cli import (
     stack,
     sweep,
 )
+from perflab.cli.duel_status import LAB_FAILED, status_of_error
 from perflab.errors import (
     ParameterError,
     PerflabError,
@@ -118,24 +120,32 @@ def main() -> None:
     for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one
             signal.signal(number, _interrupted)
+    is_bisection = {"duel", "--bisect"} <= {*sys.argv}
     try:
         # Children work in other folders and would find another perflab.toml, or none.
         os.environ.update(foreign_environment())
         with outputs.usable():
             app(prog_name="perflab")
-    except PerflabError as error:
-        print(f"perflab: {error}", file=sys.stderr)
-        sys.exit(STATUSES.get(type(error), 1))
-    except ModuleNotFoundError as error:
-        if not (words := not_installed(error)):
-            raise
-        print(f"perflab: {words}", file=sys.stderr)
-        sys.exit(1)
-    except OSError as error:
-        if not (shortage := told(error)):
-            raise
-        print(f"perflab: {shortage}", file=sys.stderr)
-        sys.exit(1)
+    except SystemExit as end:
+        # Others end it where an option cannot be read, or the reader of a pipe is gone.
+        is_of_command = isinstance(end.__context__, typer.Exit)
+        sys.exit(LAB_FAILED if is_bisection and not is_of_command else end.code)
     except KeyboardInterrupt:
         print("perflab: interrupted", file=sys.stderr)
         sys.exit(130)
+    except Exception as error:
+        if words := _in_words(error):
+            print(f"perflab: {words}", file=sys.stderr)
+        else:
+            traceback.print_exc()
+        sys.exit(status_of_error(error) if is_bisection else STATUSES.get(type(error), 1))
+
+
+def _in_words(error: Exception) -> str:
+    """Return an error for the user in a sentence; empty for others, which need a traceback."""
+    if isinstance(error, PerflabError):
+        return str(error)
+    if isinstance(error, OSError):
+        of_file = f"{error.filename}: {error.strerror}" if error.filename else ""
+        return told(error) or of_file
+    return not_installed(error)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from perflab.cli.flags import refuse_ignored
 from perflab.cli.outputs import print_shown
 from perflab.statistics.in_words import counted
 
@@ -39,6 +40,8 @@ def command(
 
     Example: perflab claims --check
     """
+    if check:
+        refuse_ignored("perflab claims", "--check", {"--outcome": outcome, "--backend": backend})
     from perflab.reports.ledger import (
         check_table,
         ledger,

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from perflab.cli.duel_status import LAB_FAILED, SKIPPED, bisected, status_of
+from perflab.cli.duel_status import bisected, status_of
 from perflab.cli.flags import load_flag, panel_option
-from perflab.errors import (
-    ImageError,
-    ParameterError,
-    PerflabError,
-    RunInterrupted,
-    ServiceFailed,
-    WrongAnswer,
-)
+from perflab.errors import ParameterError
 from perflab.project import DUELS
 
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
+# The parameters of options that are called otherwise.
+PARAMETERS = {
+    "variant": "variants", "start": "command", "start_timeout": "start_timeout_s",
+    "think_time": "think_time_s", "timeout": "timeout_s", "duration": "duration_s",
+    "warmup": "warmup_s",
+}  # fmt: skip
+# The options that are no parameters.
+OF_THE_COMMAND = ("file", "fail_on", "strict", "bisect", "summary", "as_json", "resume", "wait")
 
 
 def command(
@@ -166,52 +164,29 @@ def command(
     With --bisect: 0 the second variant is not slower (by its mean, or by --fail-on), 1 it is, 125
     that is not decided, or a variant could not be built or started, 128 the lab itself failed.
     """
-    options: dict[str, Any] = {
-        "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
-        "allow_targets": allow_targets, "users": users, "think_time_s": think_time, "rate": rate,
-        "arrivals": arrivals, "script": script, "path": path, "method": method, "headers": headers,
-        "body": body, "connection": connection, "timeout_s": timeout,
-        "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
-        "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
-        "seed": seed, "variants": variant, "env": env, "header_file": header_file,
-        "secret": secret, "env_file": env_file, "also": also,
-        "needs": needs, "setup": setup,
-        "against": against, "working_tree": working_tree or None,
-        "why": why or None,
-    }  # fmt: skip
-    options = {name: value for name, value in options.items() if value not in (None, "", [])}
+    options = {
+        PARAMETERS.get(name, name): value
+        for name, value in locals().items()
+        if name not in OF_THE_COMMAND and value is not False and value not in (None, "", [])
+    }
     # Late: pydantic is slow to import.
     from perflab import api
     from perflab.analysis.gates.thresholds import thresholds_of
     from perflab.cli.actions import duel_result
     from perflab.cli.duel_file import given
 
-    with _statuses_of_git(bisect):
-        values, fail_on, is_strict = given(DUELS, file, options, resume, fail_on or [])
-        if bisect and len(values.get("variants", ())) > 2:
-            raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
-        thresholds = thresholds_of(fail_on, "perflab duel --fail-on")
-        summary_file = Path(summary) if summary else None
-        duel_result.check_summary(summary_file)
-        run = api.run(DUELS, values | ({"wait_s": wait} if wait else {}))
-        result = duel_result.of(run, thresholds)
-        if as_json:
-            duel_result.print_json(result)
-        else:
-            duel_result.print_result(result, values)
-        duel_result.summarise(result, summary_file)
-        pairs = result.pairs
-        raise typer.Exit(bisected(pairs) if bisect else status_of(pairs, is_strict or strict))
-
-
-@contextmanager
-def _statuses_of_git(asked: bool) -> Iterator[None]:
-    """Let `git bisect run` skip what cannot be built or started, and end at any other error."""
-    try:
-        yield
-    except PerflabError as error:
-        if not asked or isinstance(error, RunInterrupted):
-            raise
-        print(f"perflab: {error}", file=sys.stderr)
-        is_a_variants = isinstance(error, ServiceFailed | ImageError | WrongAnswer)
-        raise typer.Exit(SKIPPED if is_a_variants else LAB_FAILED) from None
+    values, fail_on, is_strict = given(DUELS, file, options, resume, fail_on or [])
+    if bisect and len(values.get("variants", ())) > 2:
+        raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
+    thresholds = thresholds_of(fail_on, "perflab duel --fail-on")
+    summary_file = Path(summary) if summary else None
+    duel_result.check_summary(summary_file)
+    run = api.run(DUELS, values | ({"wait_s": wait} if wait else {}))
+    result = duel_result.of(run, thresholds)
+    if as_json:
+        duel_result.print_json(result)
+    else:
+        duel_result.print_result(result, values)
+    duel_result.summarise(result, summary_file)
+    pairs = result.pairs
+    raise typer.Exit(bisected(pairs) if bisect else status_of(pairs, is_strict or strict))

@@ -77,14 +77,16 @@ def problems_of_project(experiment: str) -> list[str] | None:
     if not (of_file or (file and {*OF_DUELS} & {*tomllib.loads(file.read_text("utf-8"))})):
         return None
     problems = _problems(experiment, "git:.@HEAD")
-    if any(problem.startswith(_flag(VARIANTS)) for problem in problems):
+    of_commit = [problem for problem in problems if problem.startswith(_flag(VARIANTS))]
+    if not of_commit:
+        return problems
+    cause = of_commit[0].partition("; ")[0].partition("command: ")[2]
+    told = [f"--against has no commit to compare ({cause}): git init, and commit"]
+    told += [problem for problem in problems if problem not in of_commit]
+    if "command" in of_file:
         # That hides what is checked after it; a command by itself needs no commit.
-        rest = (
-            _problems(experiment, f"command:{of_file['command']}") if "command" in of_file else []
-        )
-        cause = problems[0].partition("; ")[0].partition("command: ")[2]
-        return [f"--against has no commit to compare ({cause}): git init, and commit", *rest]
-    return problems
+        told += _problems(experiment, f"command:{of_file['command']}")
+    return [*dict.fromkeys(told)]
 
 
 def says_what_is_requested() -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from perflab.errors import ImageError, RunInterrupted, ServiceFailed, WrongAnswer
+
 if TYPE_CHECKING:
     from perflab.reports.duel_pairs import Pair
 
 GOOD, WORSE, NOT_JUDGED, UNDECIDED = 0, 3, 4, 5
 # What `git bisect run` understands: any other status below 126 is a bad commit, one above ends it.
-NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED = 0, 1, 125, 128
+NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED, INTERRUPTED = 0, 1, 125, 128, 130
 
 
 def status_of(pairs: Sequence[Pair], strict: bool) -> int:
@@ -38,3 +40,12 @@ def bisected(pairs: Sequence[Pair]) -> int:
     if result in OPEN:
         return SKIPPED
     return SLOWER if result is Compared.WORSE else NOT_SLOWER
+
+
+def status_of_error(error: Exception) -> int:
+    """Return the status for `git bisect run` where no duel was measured."""
+    if isinstance(error, RunInterrupted):
+        return INTERRUPTED
+    # The commit cannot be built or started, or answers otherwise.
+    is_of_commit = isinstance(error, ServiceFailed | ImageError | WrongAnswer)
+    return SKIPPED if is_of_commit else LAB_FAILED

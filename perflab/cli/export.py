@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from perflab.cli.flags import refuse_ignored
 from perflab.errors import ParameterError
 
 STALE = 3
@@ -79,8 +80,15 @@ def command(
 
     Example: perflab export --verify figures docs
     """
+    of_sections: dict[str, object] = {"--into": into, "--full": full, "--overwrite": overwrite}
+    if verify:
+        others = {"--to": to, "--format": formats, "--views": views, "--figures": figures}
+        refuse_ignored("perflab export", "--verify", of_sections | others)
+    elif figures:
+        refuse_ignored("perflab export", "--figures", of_sections)
     from perflab import api
     from perflab.cli.actions import export
+    from perflab.reports.exporting import Content, Destination
 
     if verify:
         if not export.verify_files([*map(Path, references or [])]):
@@ -97,8 +105,8 @@ def command(
             "perflab export", ["no place is given: add --to DIR, --into FILE.md or --figures"]
         )
     folder = to if to is not None else (into or Path()).resolve().parent
-    content = export.Content(tuple(_split(views)), full)
-    target = export.Destination(folder, into, overwrite)
+    content = Content(tuple(_split(views)), full)
+    target = Destination(folder, into, overwrite)
     export.export_sections(runs, target, _split(formats or "md"), content)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import typer
 
+from perflab.errors import ParameterError
 from perflab.load.flags import FLAGS
 
 
@@ -22,3 +24,9 @@ def load_flag(name: str, default: str = "", panel: str = "") -> Any:
     flag = FLAGS[name]
     text = f"{flag.text} {default}".rstrip()
     return panel_option(text, panel or flag.panel, *flag.names)
+
+
+def refuse_ignored(command: str, flag: str, others: Mapping[str, object]) -> None:
+    """Raise ParameterError for every other option that has a value, as the flag ignores them."""
+    if ignored := [f"{other} does not go with {flag}" for other, value in others.items() if value]:
+        raise ParameterError(command, ignored)

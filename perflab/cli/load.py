@@ -110,8 +110,6 @@ def command(
     options = LoadOptions.of({"url": url, **given})
     workload = options.workload()
     problems = folder_problems("--out", Path(out)) if out else []
-    if workers < 0:
-        problems.append(f"--workers {workers} is negative")
     if find_capacity:
         problems += search_problems(options, workload, {"--out": out})
     if problems:

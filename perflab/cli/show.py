@@ -29,11 +29,9 @@ def command(
 
     Example: perflab show result
     """
-    if (Path(reference) / "load.json").is_file():
-        from perflab.cli.actions.show_load import show_load
+    from perflab.cli.actions.show import show_load, show_run
 
+    if (Path(reference) / "load.json").is_file():
         show_load(Path(reference))
     else:
-        from perflab.cli.actions.show import show_run
-
         show_run(reference, full=full)

@@ -56,13 +56,13 @@ def command(
         problem = "--minutes works on one host only: --scheduler hands out all cells at once"
         raise ParameterError("perflab sweep", [problem])
     from perflab.cli.actions import sweep
+    from perflab.sweeps.execution import SweepOptions
 
     if dry_run:
         sweep.print_plan(file)
         return
-    states = sweep.carry_out(
-        file, sweep.SweepOptions(resume=resume, wait_s=wait, minutes=minutes), scheduler, results
-    )
+    options = SweepOptions(resume=resume, wait_s=wait, minutes=minutes)
+    states = sweep.carry_out(file, options, scheduler, results)
     if states.get("failed"):
         raise typer.Exit(SOME_FAILED)
     if minutes is not None and set(states) != {"done"}:

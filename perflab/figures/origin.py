@@ -15,6 +15,7 @@ from perflab.analysis.noise import doubt
 from perflab.analysis.typical_values import typical_value
 from perflab.figures.theme import Style, styles_of
 from perflab.recordings import Run
+from perflab.recordings.responses import at_least_column
 from perflab.recordings.sharing import shared_parameters, without_paths
 from perflab.statistics.in_words import number
 from perflab.statistics.quantiles import Estimate
@@ -36,7 +37,7 @@ def footer(run: Run) -> str:
         run.n_text(),
     ]
     if record.state != "finished":
-        lines.append(f"run {record.state}" + (f": {record.reason}" if record.reason else ""))
+        lines.append(f"run {record.state_text}" + (f": {record.reason}" if record.reason else ""))
     if note := record.shared_cores:
         lines.append(f"not separated on this machine: {note}")
     if why := doubt(run):
@@ -96,7 +97,7 @@ def page_of(run: Run) -> Page:
 def _why_nothing(run: Run) -> str:
     if not len(run.trials()):
         because = f" ({run.record.reason})" if run.record.reason else ""
-        return f"The run has no trial: it is {run.record.state}{because}."
+        return f"The run has no trial: it is {run.record.state_text}{because}."
     trials = run.current_trials()
     states = trials["state"].value_counts()
     if not states.get("valid", 0):
@@ -151,6 +152,15 @@ def trials_shown(run: Run) -> pd.DataFrame:
     """Return the trials that figures show: those neither superseded nor failed."""
     trials = run.current_trials()
     return trials[trials["state"] != "failed"]
+
+
+def bounded(trials: pd.DataFrame, column: str, whats: tuple[str, str]) -> pd.DataFrame:
+    """Return the values of a column of trials, or their lower bounds, and in ``what`` which."""
+    missing = pd.Series(np.nan, index=trials.index)
+    values = trials.get(column, missing).astype(float)
+    at_least = trials.get(at_least_column(column), missing).astype(float)
+    what = np.where(values.isna() & at_least.notna(), whats[1], whats[0])
+    return trials[["treatment", "state"]].assign(what=what, value=values.fillna(at_least))
 
 
 def trials_and_typical(run: Run, panels: Mapping[str, tuple[str, float]]) -> pd.DataFrame:

@@ -129,8 +129,9 @@ def versions(distributions: Iterable[metadata.Distribution]) -> dict[str, str]:
     for item in distributions:
         # Where importlib_metadata is imported it reads them, and raises instead.
         with suppress(TypeError):
-            if item.name:
-                found[item.name] = item.version
+            told = item.metadata
+            if told["Name"]:
+                found[told["Name"]] = told["Version"]
     return found
 
 

@@ -21,7 +21,6 @@ class Placement(FrozenModel):
     link: tuple[int, ...]
     client: tuple[int, ...]
     sampler: tuple[int, ...]
-    kernel: tuple[int, ...]
     shared: str = ""
 
     @property
@@ -33,15 +32,15 @@ class Placement(FrozenModel):
 def placement(cores: Iterable[int] | None = None) -> Placement:
     """Choose cores for every role from ``cores`` (None: those of this process's affinity).
 
-    ======  ========  ========  =====  ======  ===================
-    cores   services  database  link   client  sampler, kernel
-    ======  ========  ========  =====  ======  ===================
+    ======  ========  ========  =====  ======  =======
+    cores   services  database  link   client  sampler
+    ======  ========  ========  =====  ======  =======
     1       0         0         0      0       0
     2-3     0         0         0      1       1
     4-5     0-1       2         2      3       3
     6-7     0-1       2         3      4       5
     8+      0-3       4..n-4    n-3    n-2     n-1
-    ======  ========  ========  =====  ======  ===================
+    ======  ========  ========  =====  ======  =======
     """
     available = tuple(sorted(cores if cores is not None else os.sched_getaffinity(0)))
     count = len(available)
@@ -70,5 +69,5 @@ def placement(cores: Iterable[int] | None = None) -> Placement:
         )
     return Placement(
         services=services, database=database, link=link, client=client, sampler=sampler,
-        kernel=sampler, shared=shared,
+        shared=shared,
     )  # fmt: skip

@@ -17,6 +17,8 @@ CLASSES = {
     errno.ENFILE: "files", errno.ENOMEM: "machine", errno.ENOBUFS: "machine",
     errno.EINVAL: "machine", errno.EACCES: "machine", errno.EPERM: "machine",
 }  # fmt: skip
+# Of a file these tell of rights to it, or of its name.
+OF_NO_FILE = (errno.EINVAL, errno.EACCES, errno.EPERM)
 WAYS_OUT = {
     "ports": "close other connections, wait a minute, or widen net.ipv4.ip_local_port_range",
     "files": "raise the limit of open files (ulimit -n)",
@@ -27,13 +29,17 @@ WAYS_OUT = {
 def _number_of(error: BaseException | None) -> int:
     """Return the number by which an error, or one that caused it, tells a shortage; 0 without."""
     while error is not None:
-        # TLS and the look-up of names have numbers of their own.
-        of_system = not isinstance(error, ssl.SSLError | socket.gaierror)
-        if isinstance(error, OSError) and of_system and error.errno in CLASSES:
+        if isinstance(error, OSError) and error.errno in CLASSES and _is_of_machine(error):
             return error.errno
         reason = getattr(error, "reason", None)
         error = reason if isinstance(reason, OSError) else error.__cause__ or error.__context__
     return 0
+
+
+def _is_of_machine(error: OSError) -> bool:
+    # TLS and the look-up of names have numbers of their own.
+    is_of_system = not isinstance(error, ssl.SSLError | socket.gaierror)
+    return is_of_system and (error.filename is None or error.errno not in OF_NO_FILE)
 
 
 def class_of(error: BaseException) -> str:

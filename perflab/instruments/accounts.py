@@ -19,12 +19,12 @@ from perflab.host.kernel_counts import read, tcp_counts
 from perflab.host.meters import ProcessTable
 from perflab.host.thread_accounts import AccountSampler
 from perflab.instruments.instrument import Load, Observation, OfNode, Sensor
-from perflab.instruments.kernel import used_ns
 from perflab.instruments.metrics import Total, increments, totals
 from perflab.instruments.statements import COUNTERS, StatementCounter, Statements
 from perflab.recordings import Remark
 from perflab.recordings.columns import ACCOUNTS
 from perflab.stacks.backend import Instance
+from perflab.statistics.cumulative import used_ns
 
 # A store may have many processes; each sample looks at all.
 STORES_EVERY_S = 0.02

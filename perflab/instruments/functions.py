@@ -58,13 +58,16 @@ def sampler_of(
 
     ProfilerFailed where nothing does.
     """
-    if any(program_name(member) == NODE for member in members):
+    programs = {program_name(member) for member in members}
+    if not any(programs):
+        raise ProfilerFailed("its processes may not be read: run as root")
+    if NODE in programs:
         # aiohttp, with which it speaks to Node, is slow to import.
         from perflab.instruments.node_profile import NodeProfile, node_process
 
         if node := node_process(members):
             return NodeProfile(node)
-    if any(program_name(member) == JAVA for member in members):
+    if JAVA in programs:
         raise ProfilerFailed("nothing here reads the functions of a JVM")
     if is_python(members):
         return _PythonProfile([pid, *(other for other in members if other != pid)], bound_s, labels)

@@ -22,6 +22,7 @@ from perflab.load.workload import Workload
 from perflab.recordings import Remark
 from perflab.recordings.columns import WAITS
 from perflab.stacks.plan import StackPlan
+from perflab.statistics.cumulative import used_ns
 
 NOTHING = float("nan")
 INTERVAL_S = 0.1
@@ -64,17 +65,6 @@ def schedule_columns(
         row[f"run_share_{name}"] = used_ns(account, "run_ns", begin_ns, end_ns) / length_ns
         row[f"core_wait_share_{name}"] = used_ns(account, "delay_ns", begin_ns, end_ns) / length_ns
     return row
-
-
-def used_ns(samples: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
-    """Return the time (ns) used between two instants, by interpolating the cumulative time.
-
-    NaN without two samples.
-    """
-    if len(samples) < 2 or end_ns <= begin_ns:
-        return NOTHING
-    used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples[column].to_numpy())
-    return float(used[1] - used[0])
 
 
 class _AcceptQueues(Sampled["AcceptQueues"]):

@@ -14,7 +14,7 @@ from pydantic import Field
 from perflab.errors import StackError
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.recordings import Reason
-from perflab.recordings.responses import at_least_column
+from perflab.recordings.responses import or_bound
 from perflab.stacks.asking import exchange
 from perflab.stacks.backend import go_on
 
@@ -159,10 +159,7 @@ def told_columns(
         value = _number(_at(results, key))
         # All keys are read, so that a missing key is reported in every trial.
         cut_off = [_number(_at(results, cause)) for cause in bounds.get(column, ())]
-        if any(number > 0 for number in cut_off):
-            numbers |= {column: math.nan, at_least_column(column): value}
-        else:
-            numbers[column] = value
+        numbers |= or_bound(column, value, is_known=not any(number > 0 for number in cut_off))
     return numbers
 
 

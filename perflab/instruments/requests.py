@@ -1,4 +1,4 @@
-"""Instruments of a load's record: its requests, streams and failures, and the services' count."""
+"""Instruments of a load's record: its requests and streams, and the services' count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from pydantic import Field
 
 from perflab.instruments.instrument import Instrument, Load, Observation, Sensor
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
-from perflab.load.checks.failures import around_stop
 from perflab.load.checks.selfcheck import only_waits
 from perflab.load.checks.trend import OF_LOAD, drifts, response_trend
 from perflab.load.clients.outcome import CENSORED_CODES
@@ -215,27 +214,6 @@ def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
         "chunks_per_s": chunks.per_s,
         "chunks_at_once_share": chunks.at_once_share,
     }
-
-
-def stop_columns(result: LoadResult) -> dict[str, float]:
-    """Return the columns of a load that failures ended: users, and successes until then.
-
-    ``users_at_stop`` is NaN without users, and where the failures were reached only after the last
-    user had left: ``users_at_stop_at_least`` is then the number of all users. Successes are counted
-    with the warm-up.
-    """
-    around = around_stop(result)
-    if around is None:
-        return {"users_at_stop": math.nan, "successes_until_stop": math.nan}
-    users = math.nan if around.users is None else float(around.users)
-    bound = {}
-    if users == 0:
-        # The plan was over and all of its users had joined, so the failures came with all of them.
-        users = math.nan
-        bound = {at_least_column("users_at_stop"): float(result.requests["user"].nunique())}
-    successes = float(around.until.successes)
-    known = {"users_at_stop": users, "successes_until_stop": successes}
-    return {**known, **bound}
 
 
 class _ServerCount(Sensor["ServerCount"]):

@@ -121,10 +121,6 @@ def shell(text: str, names: Names) -> str:
     """Return a text for a shell: assignments, options, headers, and addresses with a password."""
 
     def given(match: re.Match[str]) -> str:
-        is_one = names.has(match[2], NARROW_NAMES) and not match[3].strip("\"'").startswith("$")
-        return match[1] + kept_in_command(match[3], match[2]) if is_one else match[0]
-
-    def assigned(match: re.Match[str]) -> str:
         pattern = NARROW_NAMES if match[1].startswith("-") else NAMES
         is_one = names.has(match[2], pattern) and not match[3].strip("\"'").startswith("$")
         return match[1] + kept_in_command(match[3], match[2]) if is_one else match[0]
@@ -137,7 +133,7 @@ def shell(text: str, names: Names) -> str:
 
     text = QUOTED_DOCUMENT.sub(lambda match: body(match[0], names, kept_in_command), text)
     text = USER_OPTION.sub(of_user, QUOTED_HEADER.sub(quoted, text))
-    text = SHELL_OPTION.sub(given, ASSIGNMENT.sub(assigned, text))
+    text = SHELL_OPTION.sub(given, ASSIGNMENT.sub(given, text))
     return named(target(text, names), names, CLOSE_HEADER)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import threading
 import time
@@ -68,8 +69,11 @@ def ready(
 ) -> Iterator[Generator]:
     """Hold the host's lock and keep load workers on the client's cores (0: one on each).
 
-    StopLoad of ``check_stop`` ends the wait for the lock with RunInterrupted.
+    StopLoad of ``check_stop`` ends the wait for the lock with RunInterrupted. Raise ParameterError
+    for a negative number.
     """
+    if workers < 0:
+        raise ParameterError("perflab load", [f"--workers {workers} is negative"])
 
     def go_on() -> None:
         try:
@@ -118,6 +122,7 @@ def carry_out(
             summary = report.summary(result, workload, check(result, workload), checked)
         except Exception as error:
             if not any(file.stat().st_size for file in record_place.raw.glob("*/requests.rows")):
+                shutil.rmtree(record_place.raw, ignore_errors=True)
                 raise
             record_place.keep = True
             raise LoadError(f"{_error_text(error)}; {_where_kept(record_place)}") from error

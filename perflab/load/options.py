@@ -273,6 +273,12 @@ class LoadOptions(LoadParameters):
             for name, default in _OF_A_REQUEST.items()
             if self.script and getattr(self, name) != default
         ]
+        length_s = self.warmup_s + (self.duration_s or DEFAULT_DURATION_S)
+        if self.script and self.ramp_s > length_s:
+            problems.append(
+                f"--ramp {self.ramp_s:g}: it is longer than the load ({length_s:g} s), so not all "
+                "users would join; make the load longer (--duration)"
+            )
         return problems + [
             f"--objective {bound}: only streams have that time; give --stream sse or ndjson"
             for bound in self.objectives

@@ -103,15 +103,21 @@ class Reply:
         return not self.error
 
     def json(self) -> Any:
-        """Return the body's JSON; raise ValueError for no JSON, NotServed for a body too large."""
-        if self.error == "body_too_large":
-            raise NotServed(self.error, TOO_LARGE)
-        if not self.body:
-            why = (
-                f"the request failed ({self.error})" if self.error else "keep_body=False keeps none"
-            )
-            raise ValueError(f"there is no body to read JSON from: {why}")
-        return json.loads(self.body)
+        """Return the body's JSON.
+
+        Where none came, raises NotServed if the request failed, and ValueError if it did not.
+        """
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            if self.error:
+                too_large = self.error == "body_too_large"
+                why = f"the request failed ({self.error}), and no JSON came"
+                raise NotServed(self.error, TOO_LARGE if too_large else why) from None
+            if self.body:
+                raise
+            why = "there is no body to read JSON from: keep_body=False keeps none"
+            raise ValueError(why) from None
 
     def header(self, name: str) -> str:
         """Return a header's first value, or an empty string."""
@@ -207,7 +213,7 @@ class User:
     ``cookies``, which answers set and end; a header ``Cookie`` goes in their place.
     """
 
-    wait_s: float | tuple[float, float] = 0.0
+    wait_s: float | Sequence[float] = 0.0
     pacing_s: float = 0.0
 
     def __init__(self, number: int, seed: int, parameters: Mapping[str, Any]) -> None:
@@ -250,7 +256,7 @@ class User:
 
     def wait(self) -> float:
         """Return the seconds until the next action; override it for other distributions."""
-        if isinstance(self.wait_s, tuple):
+        if isinstance(self.wait_s, Sequence):
             return self.random.uniform(*self.wait_s)
         return self.wait_s
 
@@ -305,7 +311,7 @@ class User:
         }  # fmt: skip
         driver = self.course.driver
         prepared = Prepared(Request.model_validate(words), driver.origin, driver.life)
-        prepared.want_answer(keep_body)
+        prepared.want_reply(keep_body)
         return await self._perform(prepared, name or f"{method} {without_credentials(path)}")
 
     def _sent(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -343,7 +349,7 @@ class User:
             self._connection = connection
         elif connection is not None:
             connection.close()
-        head, content = exchange.answer or (b"", b"")
+        head, content = exchange.reply or (b"", b"")
         self._keep_cookies(head)
         return Reply(exchange.status, ERRORS[exchange.error], head, content)
 

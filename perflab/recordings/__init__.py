@@ -30,7 +30,6 @@ from perflab.recordings.schema import (
     Response,
     RunRecord,
     Side,
-    Steady,
     TreatmentRecord,
     fault,
 )
@@ -40,8 +39,8 @@ from perflab.statistics.interim_analysis import UntilDecided
 
 __all__ = [
     "FREE_PARAMETERS", "REFERENCE", "Contrast", "ContrastPair", "Reason", "Remark", "Response",
-    "Run", "RunRecord", "RunWriter", "Side", "Steady", "TreatmentRecord", "UntilDecided",
-    "check_same", "check_services", "claims", "complete_blocks", "fault", "is_reference",
+    "Run", "RunRecord", "RunWriter", "Side", "TreatmentRecord", "UntilDecided", "check_same",
+    "check_services", "claims", "complete_blocks", "fault", "is_reference",
     "is_whole", "list_runs", "named", "new_run_id", "newest_runs", "open_run",
     "published", "published_value", "reference_run", "reference_runs", "remaining_blocks",
     "response_of", "select", "stated", "studies", "targets", "trial_id", "trials_of_runs",

@@ -5,6 +5,7 @@ A system declares the ones that its trials have, and adds those of its own table
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -48,8 +49,8 @@ _GROUPS = {
     group: tuple(Response(**row.model_dump(exclude={"group"})) for row in rows)
     for group, rows in groupby(rows_of(TABLE, _Shared), attrgetter("group"))
 }
-# The requests of the measured stage, streamed answers, and loads that end after a number of
-# failures: see :mod:`perflab.instruments.requests`. Several requests of a load, by their names.
+# The requests of the measured stage and streamed answers, see :mod:`perflab.instruments.requests`;
+# loads that end after a number of failures. Several requests of a load, by their names.
 REQUESTS, NAMED_REQUESTS = _GROUPS["requests"], _GROUPS["named requests"]
 STREAMS, STOPS = _GROUPS["streams"], _GROUPS["stops"]
 # Trials that search a capacity; see :mod:`perflab.instruments.users_held`.
@@ -61,6 +62,16 @@ CLIENT, FLUSH = _GROUPS["client"], _GROUPS["flush"]
 PROFILE = _GROUPS["profile"]
 # The responses of every trial; they also serve for recordings that declare none.
 COMMON = (*REQUESTS, *PHASES, *CPU, *MEMORY, *CLIENT, *FLUSH, *PROFILE)
+
+
+def beside(file: str) -> list[Response]:
+    """Return the responses of the table that lies beside a module and is named like it."""
+    return rows_of(Path(file).with_suffix(".csv"), Response)
+
+
+def with_typical(responses: Iterable[Response], *names: str) -> tuple[Response, ...]:
+    """Return responses of which the named ones alone are typical."""
+    return tuple(each.model_copy(update={"typical": each.name in names}) for each in responses)
 
 
 def of_request(base: str, name: str) -> str:
@@ -82,6 +93,13 @@ def is_share(response: Response) -> bool:
 def at_least_column(response: str) -> str:
     """Return the column with the lower bound of a response, for trials that have only the bound."""
     return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"
+
+
+def or_bound(response: str, value: float, is_known: bool) -> dict[str, float]:
+    """Return the column of a response; where it is not known, ``value`` is its lower bound."""
+    if is_known:
+        return {response: value}
+    return {response: math.nan, at_least_column(response): value}
 
 
 def at_most_column(response: str) -> str:

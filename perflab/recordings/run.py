@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial, wraps
 from pathlib import Path
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -22,7 +24,7 @@ from perflab.recordings.responses import (
     TOO_MANY_FAILED,
     split_request,
 )
-from perflab.recordings.schema import is_imported, read_record
+from perflab.recordings.schema import RunRecord, is_imported, read_record
 from perflab.recordings.tables import (
     KINDS_OF_REMARK,
     NOT_JUDGED,
@@ -37,6 +39,7 @@ from perflab.statistics.in_words import counted
 # Up to this many treatments with another number of trials are named; more are counted.
 MOST_NAMED = 3
 IDENTITY = ("trial_id", "treatment", "block")
+Found = TypeVar("Found")
 
 
 class Run:
@@ -48,8 +51,8 @@ class Run:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.record = read_record(self.path)
-        self._problems: list[str] = []
-        self._damaged: set[str] = set()
+        # What is wrong with each damaged trial.
+        self._damaged: dict[str, str] = {}
         self._cache: dict[tuple[str, str], pa.Table] = {}
 
     def __repr__(self) -> str:
@@ -65,7 +68,7 @@ class Run:
         valid = f"{len(self.valid_trials())} of {count} valid"
         return [
             ("run", self.run_id),
-            ("state", f"{record.state}{because}"),
+            ("state", f"{record.state_text}{because}"),
             ("backend", record.backend),
             ("blocks", record.blocks_text()),
             ("trials", f"{count}, not judged" if is_imported(record) else valid),
@@ -81,7 +84,7 @@ class Run:
     def problems(self) -> list[str]:
         """A text for every damaged trial; these are left out of every table."""
         _ = self._trials
-        return self._problems
+        return [*self._damaged.values()]
 
     def trials(self) -> pd.DataFrame:
         """Return one row per committed trial in the order they ran, with ``superseded``.
@@ -133,8 +136,9 @@ class Run:
         other reason, tells the share of failures all the same; one whose client was late tells what
         the service counts itself.
         """
-        harmless = {TOO_MANY_FAILED} if split_request(response)[0] == FAILURES else set[str]()
-        if COUNTED_INSIDE.fullmatch(response):
+        base, _ = split_request(response)
+        harmless = {TOO_MANY_FAILED} if base == FAILURES else set[str]()
+        if COUNTED_INSIDE.fullmatch(base):
             harmless = {CLIENT_LATE}
         trials = self.current_trials()
         codes = [{reason.code for reason in reasons} for reasons in trials["reasons"]]
@@ -224,11 +228,12 @@ class Run:
         for folder in sorted(self.path.glob("trials/b*")):
             try:
                 row = read_row(folder, self.record)
-                schema = pa.unify_schemas([schema, row.schema])
+                # A whole number is unknown (NaN) in some trials.
+                schema = pa.unify_schemas([schema, row.schema], promote_options="permissive")
                 tables.append(row)
             except (RecordingError, pa.ArrowException) as error:
                 self._skip(folder.name, error)
-        joined = pa.concat_tables(tables, promote_options="default")
+        joined = pa.concat_tables(tables, promote_options="permissive")
         frame: pd.DataFrame = joined.to_pandas()
         for name in KINDS_OF_REMARK:
             frame[name] = frame[name].map(partial(remarks, name))
@@ -236,8 +241,7 @@ class Run:
         return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
 
     def _skip(self, trial: str, error: Exception) -> None:
-        self._damaged.add(trial)
-        self._problems.append(f"trial {trial} is damaged and left out: {error}")
+        self._damaged[trial] = f"trial {trial} is damaged and left out: {error}"
 
     def _joined(self, kind: str, trial_ids: Sequence[str] | None) -> pd.DataFrame:
         if kind in self.missing:
@@ -277,3 +281,19 @@ class Run:
             # Other tables may have a million rows per trial, so they are not cached.
             self._cache[kind, trial] = rows
         return rows
+
+
+def once_per_record(find: Callable[[Run], Found]) -> Callable[[Run], Found]:
+    """Return a function that finds something of a run once, until the run's record is replaced.
+
+    All else of a run is a snapshot.
+    """
+    known: WeakKeyDictionary[Run, tuple[RunRecord, Found]] = WeakKeyDictionary()
+
+    @wraps(find)
+    def found(run: Run) -> Found:
+        if run not in known or known[run][0] is not run.record:
+            known[run] = run.record, find(run)
+        return known[run][1]
+
+    return found

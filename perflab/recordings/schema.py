@@ -113,15 +113,6 @@ class Response(_Record):
     typical: bool = False
 
 
-class Steady(_Record):
-    """What the trials of a run measure: a ``kind`` of messages of streams, or requests ("")."""
-
-    # Recordings hold more fields here, which nothing reads any more.
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    kind: str = ""
-
-
 class SessionRecord(_Record):
     """One process that measured; its boot and its two clock readings date its instants."""
 
@@ -151,7 +142,8 @@ class RunRecord(_Record):
     title: str
     question: str
     responses: list[Response] = Field(default_factory=list)
-    steady: Steady = Field(default_factory=Steady)
+    # Older records hold it; nothing reads it.
+    steady: dict[str, Any] = Field(default_factory=dict)
     tables: dict[str, dict[str, str]] = Field(default_factory=dict)
     state: RunState = "running"
     reason: str = ""
@@ -200,6 +192,11 @@ class RunRecord(_Record):
     def shared_cores(self) -> str:
         """What shares cores on the machine; empty where nothing does."""
         return str(dict(self.placement).get("shared") or "")
+
+    @property
+    def state_text(self) -> str:
+        """The state in words; a record that says "running" may be that of a killed run."""
+        return "not finished" if self.state == "running" else self.state
 
     @model_validator(mode="after")
     def _order_fits(self) -> RunRecord:

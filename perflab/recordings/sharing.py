@@ -15,8 +15,8 @@ from typing import Any
 from perflab.paths import project_root, state_dir
 from perflab.recordings.schema import RunRecord
 
-# The place of a variant, in the parameters of a run.
-_PLACE = re.compile(r"=(?:git|dockerfile):(/[^@]+)")
+# The place of a variant, in the parameters of a run as JSON.
+_PLACE = re.compile(r"=(?:git|dockerfile):(/[^@\"]+)")
 # Places of people, and temporary ones, on any machine that may have measured the run; paths that a
 # service is asked for are none.
 _OF_REQUESTS = ("GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS ", '"path": "')
@@ -42,16 +42,19 @@ def without_paths(record: RunRecord, text: str, folder: str = "") -> str:
 
 def shared_parameters(record: RunRecord, folder: str = "") -> dict[str, Any]:
     """Return the parameters of a run without paths of the machine."""
-    words = json.dumps(dict(record.parameters), default=str, ensure_ascii=False)
-    shared: dict[str, Any] = json.loads(without_paths(record, words, folder))
+    shared: dict[str, Any] = json.loads(without_paths(record, _parameters_as_json(record), folder))
     return shared
+
+
+def _parameters_as_json(record: RunRecord) -> str:
+    return json.dumps(dict(record.parameters), default=str, ensure_ascii=False)
 
 
 def _places(record: RunRecord, folder: str) -> Iterator[tuple[str, str]]:
     """Yield the folders that this machine or the run knows, with their names."""
     own = str(record.parameters.get("folder") or "")
     known = [
-        *(match for text in _texts(record.parameters) for match in _PLACE.findall(text)),
+        *_PLACE.findall(_parameters_as_json(record)),
         str(record.environment.get("prefix") or ""), str(project_root()), str(state_dir()),
         str(Path.cwd()), str(Path.home()), tempfile.gettempdir(),
     ]  # fmt: skip
@@ -60,13 +63,3 @@ def _places(record: RunRecord, folder: str) -> Iterator[tuple[str, str]]:
             yield place, "~" if place == str(Path.home()) else Path(place).name
     if len(Path(own).parts) > 1:
         yield own, folder or Path(own).name
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = [*value.values()]
-    for item in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, list | tuple | dict):
-            yield from _texts(item)

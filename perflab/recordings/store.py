@@ -51,9 +51,7 @@ class RunWriter:
         if path.exists():
             raise RecordingError(f"{path}: a run of that id exists; a run id is used once")
         with explained(path, "nothing was recorded"):
-            path.parent.mkdir(0o700, parents=True, exist_ok=True)
-            _check_owner(path.parent)
-            remove_broken_off(path.parent, age_s=LATELY_S)
+            make_root(path.parent)
             with whole_folder(path) as folder:
                 cls.begin(folder, record)
         return cls(path, record)
@@ -142,13 +140,18 @@ class RunWriter:
             self.update(superseded=marked)
 
 
-def _check_owner(root: Path) -> None:
-    """Refuse another user's folder: its owner could change what is recorded there."""
+def make_root(root: Path) -> None:
+    """Make the folder of runs if there is none, and remove unfinished runs from it.
+
+    RecordingError where it is another user's, who could change what is recorded there.
+    """
+    root.mkdir(0o700, parents=True, exist_ok=True)
     owner = root.stat().st_uid
     if os.getuid() not in (0, owner):
         raise RecordingError(
             f"{root} belongs to another user (id {owner}): point PERFLAB_RUNS at a folder of yours"
         )
+    remove_broken_off(root, age_s=LATELY_S)
 
 
 def as_json(record: RunRecord) -> bytes:

@@ -27,6 +27,11 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
 
     Values of variants are typical ones over the ``n`` blocks compared.
     """
+    several = len(pairs) > 1
+    first = pairs[0]
+    # No dictionary of columns: a variant may have the name of one.
+    sides = (first.old, "variant's" if several else first.new)
+    columns = [*["variant"] * several, "response", *sides, "ratio [95%]", "n", "verdict"]
     rows = []
     for pair in pairs:
         for response, finding in pair.findings.items():
@@ -36,18 +41,11 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
                 _value(trials[trials["treatment"] == treatment], finding, factor)
                 for treatment in treatments_of(run, finding)
             )
-            rows.append(
-                {
-                    **({"variant": pair.new} if len(pairs) > 1 else {}),
-                    "response": f"{name_of(response)}, {unit}",
-                    pair.old: old,
-                    "variant's" if len(pairs) > 1 else pair.new: new,
-                    "ratio [95%]": effect_text(finding),
-                    "n": finding.effect.n_text if finding.effect else "0",
-                    "verdict": "; ".join([str(finding.verdict), *_gate_of(pair, response)]),
-                }
-            )
-    return pd.DataFrame(rows)
+            n = finding.effect.n_text if finding.effect else "0"
+            verdict = "; ".join([str(finding.verdict), *_gate_of(pair, response)])
+            text = f"{name_of(response)}, {unit}"
+            rows.append([*[pair.new] * several, text, old, new, effect_text(finding), n, verdict])
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _value(trials: pd.DataFrame, finding: Finding, factor: float) -> str:

@@ -43,7 +43,7 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
     if record.state != "finished":
         reason = f" ({record.reason})" if record.reason else ""
         lines.append(
-            f"This run is {record.state}{reason}: what follows rests on the trials it has."
+            f"This run is {record.state_text}{reason}: what follows rests on the trials it has."
         )
     if not len(run.trials()):
         return [*lines, "The run has no trial: nothing was measured."]
@@ -240,7 +240,8 @@ def _placement(placement: dict[str, Any]) -> str:
     places = {
         role: plain(cores)
         for role, cores in placement.items()
-        if role != "shared" and cores not in (None, "", [], ())
+        # Older records have cores of the kernel, which nothing was bound to.
+        if role not in ("shared", "kernel") and cores not in (None, "", [], ())
     }
     return "; ".join(
         f"{role}: core{'s' * (',' in cores)} {cores}" for role, cores in places.items()

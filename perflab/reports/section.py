@@ -303,7 +303,8 @@ def _no_bottleneck(run: Run) -> str:
     if run.missing:
         return f"This recording lacks the rows of {' and '.join(run.missing)}.\n"
     trials = run.trials()
-    if run.record.steady.kind or (trials["requests"] > trials["errors"]).any():
+    measured = trials[trials["state"] != "failed"]
+    if ((measured["requests"] == 0) | (measured["requests"] > measured["errors"])).any():
         return "This run does not measure requests; a profile tells where the time goes.\n"
     return "No request succeeded.\n"
 

@@ -21,10 +21,12 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Protocol, TypeVar
 
 from perflab.errors import MachineShort, RunInterrupted, StackError
 from perflab.host.meters import Meter, ProcessTable, Reading
+from perflab.host.processes import alive, identity
 from perflab.host.shortages import told
 from perflab.paths import lock_path
 from perflab.stacks.spec import ServiceSpec, Value, render
@@ -106,7 +108,9 @@ def patiently(
     # This is no thread of a pool: Python waits for those when it ends.
     threading.Thread(target=run, daemon=True).start()
     while not wait([future], POLL_EVERY_S).done:
-        _check(interrupted, during, deadline)
+        go_on(interrupted, during)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"it took too long {during}")
     return future.result()
 
 
@@ -124,35 +128,39 @@ def run_command(
     command and its children are killed first.
     """
     go_on(interrupted, during)
-    deadline = time.monotonic() + timeout_s
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        cwd=folder,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        while True:
-            try:
-                output, problems = child.communicate(timeout=POLL_EVERY_S)
-                return subprocess.CompletedProcess(command, child.returncode, output, problems)
-            except subprocess.TimeoutExpired:
-                _check(interrupted, during, deadline)
-    finally:
-        if child.returncode is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
+    # No pipes: a server that the command leaves behind would keep them open.
+    with (
+        TemporaryFile("w+", errors="replace") as output,
+        TemporaryFile("w+", errors="replace") as problems,
+    ):
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=problems,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            status = patiently(child.wait, interrupted, during, timeout_s)
+        finally:
+            if child.returncode is None:
+                _kill(child)
+        output.seek(0)
+        problems.seek(0)
+        return subprocess.CompletedProcess(command, status, output.read(), problems.read())
 
 
-def _check(interrupted: Interrupted, during: str, deadline: float) -> None:
-    go_on(interrupted, during)
-    if time.monotonic() > deadline:
-        raise TimeoutError(f"it took too long {during}")
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill a command and its children, and wait for their end: their files may be removed next."""
+    marks = list(map(identity, ProcessTable().tree(child.pid)))
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    deadline = time.monotonic() + HASTY_TIMEOUT_S
+    while any(map(alive, marks)) and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 class LabelProblem(ValueError):
@@ -245,7 +253,7 @@ class Launch:
 
     def max_files(self) -> int | None:
         """Return how many descriptors each process of the service may have; None: no limit."""
-        text = render(self.spec.limits.files, self.placeholders())
+        text = render(self.spec.max_files, self.placeholders())
         return int(text) if text else None
 
 

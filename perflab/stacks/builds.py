@@ -72,28 +72,34 @@ def _drop_unused(root: Path) -> None:
 
 
 def content_hash(*folders: Path) -> str:
-    """Return a short hash over the files of folders."""
+    """Return a short hash over the files of folders: paths, links, contents, what can be run."""
     digest = hashlib.sha256()
     for folder in folders:
         for path in files_of(folder):
-            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+            name, mode = path.relative_to(folder), path.lstat().st_mode & 0o111
+            link = path.readlink() if path.is_symlink() else ""
+            digest.update(os.fsencode(f"{name}\0{mode:o}\0{link}\0"))
+            digest.update(path.read_bytes() if path.is_file() else b"")
     return digest.hexdigest()[:12]
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files below a folder, sorted, without those that Python has compiled.
+    """Return files, links and empty folders below a folder, sorted, as ``docker build`` sends them.
 
-    What ``.dockerignore`` leaves out of an image is no part of a service, either.
+    Those that Python has compiled are left out. What ``.dockerignore`` leaves out of an image is no
+    part of a service, either.
     """
-    paths = (path for path in sorted(folder.rglob("*")) if "__pycache__" not in path.parts)
+    paths = [path for path in sorted(folder.rglob("*")) if "__pycache__" not in path.parts]
     if (listed := folder / ".dockerignore").is_file():
         from docker.utils.build import exclude_paths
 
         lines = map(str.strip, listed.read_text(encoding="utf-8").splitlines())
         rules = [line for line in lines if line and not line.startswith("#")]
         kept = exclude_paths(str(folder), rules)
-        paths = (path for path in paths if str(path.relative_to(folder)) in kept)
-    return [path for path in paths if path.is_file()]
+        paths = [path for path in paths if str(path.relative_to(folder)) in kept]
+    paths = [path for path in paths if path.is_symlink() or path.is_file() or path.is_dir()]
+    filled = {path.parent for path in paths}
+    return [path for path in paths if path not in filled]
 
 
 def plain(versions: Mapping[str, str]) -> dict[str, str]:

@@ -32,7 +32,6 @@ NONE = (
 )
 # The file beside the program that holds the version of the image's compiler.
 COMPILER_SUFFIX = ".compiler"
-LAST_LINES = 30
 
 
 @dataclass(frozen=True)
@@ -109,9 +108,8 @@ def _compile(spec: ServiceSpec, compiler: Compiler, folder: Path, root: Path, wo
     command = [*compiler.words, *part.words(spec.folder, str(output))]
     process = work.run(command, f"while {spec.name} was compiled", variables, spec.folder)
     if process.returncode:
-        problem = f"{' '.join(compiler.words)} failed"
-        last = "\n".join((process.stdout + process.stderr).splitlines()[-LAST_LINES:])
-        raise ServiceFailed(spec.name, f"it cannot be compiled: {problem}", last)
+        problem = f"it cannot be compiled: {' '.join(compiler.words)} failed"
+        raise ServiceFailed(spec.name, problem, process.stdout + process.stderr)
     _note(output).write_text(f"{compiler.version}\n")
     shutil.rmtree(scratch)
 

@@ -82,7 +82,7 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
             if process.returncode:
                 output = process.stdout + process.stderr
                 problem = f"its environment cannot be made: {installer.way_out(output)}"
-                raise ServiceFailed(spec.name, problem, "\n".join(output.splitlines()[-20:]))
+                raise ServiceFailed(spec.name, problem, output)
 
     return Environment(made(environment(spec, root).folder, make))
 

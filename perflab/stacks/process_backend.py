@@ -192,9 +192,7 @@ class ProcessBackend:
             "artifacts": self._artifacts(launch.spec),
         }
         if launch.spec.compile:
-            values["program"] = (
-                self._program(launch) if launch.spec.needs_program(launch.settings) else ""
-            )
+            values["program"] = self._program(launch)
         if part.binaries:
             values["binaries"] = self._binaries(launch.spec, part.binaries)
         return values

@@ -26,15 +26,15 @@ def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
     A service that answers 409 is busy with that, and is asked again for ``RESET_WITHIN_S``. Raises
     as :func:`named` does.
     """
-    reset = instance.launch.spec.reset
-    if reset is None:
+    path = instance.launch.spec.reset
+    if not path:
         return
-    what = f"reset of node '{node}' (POST {reset.http})"
+    what = f"reset of node '{node}' (POST {path})"
     port, deadline = instance.launch.control_port, time.monotonic() + RESET_WITHIN_S
     with named(what, instance):
         while True:
             left_s = max(LEAST_TIMEOUT_S, deadline - time.monotonic())
-            status, text = exchange(port, "POST", reset.http, None, left_s)
+            status, text = exchange(port, "POST", path, None, left_s)
             if 200 <= status < 300:
                 return
             if status != BUSY or time.monotonic() > deadline:

@@ -266,9 +266,9 @@ class Residents:
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""
         return {
-            node: ask(instance.launch.control_port, instance.launch.spec.counts.http)
+            node: ask(instance.launch.control_port, instance.launch.spec.counts)
             for node, instance in self.active(treatment).items()
-            if instance.launch.spec.counts is not None
+            if instance.launch.spec.counts
         }
 
     def activate(self, treatment: str) -> None:
@@ -346,7 +346,7 @@ class Residents:
 def _lasting(instance: Instance, table: ProcessTable) -> dict[psutil.Process, str]:
     """Return the processes of a service that are to stay, with their commands; none if it died."""
     try:
-        return members(instance.meter().members(table), instance.launch.spec.processes.lasting)
+        return members(instance.meter().members(table), instance.launch.spec.lasting)
     except OSError:
         return {}
 

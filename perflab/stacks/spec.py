@@ -162,12 +162,6 @@ class Report(FrozenModel):
     http: str = "/settings"
 
 
-class Place(FrozenModel):
-    """A path of the running service."""
-
-    http: str
-
-
 class Store(FrozenModel):
     """What a service that keeps others' data tells them, and how it is brought to rest.
 
@@ -204,27 +198,15 @@ class Setup(FrozenModel):
     timeout_s: float = Field(600.0, gt=0, le=86_400)
 
 
-class Limits(FrozenModel):
-    """``files``: how many descriptors each process may have open; empty: the backend's limit.
-
-    It is RLIMIT_NOFILE, soft and hard; placeholders are those of the command.
-    """
-
-    files: str = ""
-
-
-class Processes(FrozenModel):
-    """``lasting``: a pattern of the processes that live as long as the service; empty: all."""
-
-    lasting: str = ""
-
-
 class ServiceSpec(FrozenModel):
     """One service as its folder describes it.
 
     With ``of_user`` the service is a user's own: it brings its packages and its base image, and has
-    the user's home folder. A POST of ``reset`` makes it forget the last trial; a GET of ``counts``
-    returns its counts since then.
+    the user's home folder. ``lasting`` is a pattern of the processes that live as long as the
+    service (empty: all). ``max_files`` is how many descriptors each process may have open
+    (RLIMIT_NOFILE, soft and hard; empty: the backend's limit), with the placeholders of the
+    command. A POST of the path ``reset`` makes it forget the last trial, and a GET of ``counts``
+    returns its counts since then (empty: there is none).
     """
 
     name: str
@@ -238,12 +220,12 @@ class ServiceSpec(FrozenModel):
     compile: Compile | None = None
     docker: DockerPart = DockerPart()
     process: ProcessPart = ProcessPart()
-    processes: Processes = Processes()
-    limits: Limits = Limits()
+    lasting: str = ""
+    max_files: str = ""
     health: Health
     report: Report | None = None
-    reset: Place | None = None
-    counts: Place | None = None
+    reset: str = ""
+    counts: str = ""
     store: Store | None = None
     setup: Setup | None = None
     probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)

@@ -18,8 +18,8 @@ import pandas as pd
 
 from perflab.statistics.comparison import USUAL_P, benjamini_hochberg
 from perflab.statistics.in_words import counted
-from perflab.statistics.interim_analysis import ROUNDING
 from perflab.statistics.mean_intervals import SMALLEST_SIGNED_RANK
+from perflab.statistics.signed_rank import ROUNDING
 
 
 @dataclass(frozen=True)

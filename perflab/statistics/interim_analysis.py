@@ -48,8 +48,6 @@ FIRST_SHARE = 5 / 16
 ERROR = 0.05
 # With fewer blocks no share is large enough for their smallest p.
 FEWEST_THAT_SHOW = 6
-# Tails are sums of dyadic fractions: allow for the last bits.
-ROUNDING = 1e-12
 HALVINGS = 52
 
 
@@ -236,7 +234,7 @@ def ending_sums(
         alive = going_on(counts[:look], sums)
         # Both tails; the runs that an earlier look ended are in neither.
         tails = 2 * np.cumsum(alive)[: len(alive) // 2]
-        allowed = error * share * (1 + ROUNDING)
+        allowed = error * share * (1 + signed_rank.ROUNDING)
         sums += (int(np.searchsorted(tails, allowed, side="right")),)
     return sums
 
@@ -272,10 +270,5 @@ def going_on(counts: tuple[int, ...], sums: tuple[int, ...]) -> np.ndarray:
         # The k lowest sums, and by symmetry the k highest, ended the run.
         if k := sums[-1]:
             alive[:k] = alive[-k:] = 0.0
-    for rank in range(done + 1, counts[-1] + 1):
-        longer = np.zeros(len(alive) + rank)
-        # The newest block has the highest rank, which is in the sum with probability 1/2.
-        longer[: len(alive)] += alive / 2
-        longer[rank:] += alive / 2
-        alive = longer
-    return alive
+    # The newest block has the highest rank.
+    return signed_rank.with_ranks(alive, done, counts[-1])

@@ -38,8 +38,6 @@ def mean_interval(
     With ``looks`` the ends are NaN while there are too few blocks. Without them they are NaN where
     fewer than 6 blocks have no spread: a t interval takes it for ``least_spread`` at least.
     """
-    from scipy import special
-
     if looks is not None:
         ends = interim_analysis.interval(x, confidence, looks)
         low, high, achieved = ends or (math.nan, math.nan, math.nan)
@@ -48,8 +46,7 @@ def mean_interval(
     if exact is not None:
         return MeanInterval(signed_rank.hodges_lehmann(x), *exact)
     mean = float(x.mean())
-    error = _standard_error(x, least_spread)
-    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * error
+    margin = t_margin(_standard_error(x, least_spread), len(x), confidence)
     return MeanInterval(mean, mean - margin, mean + margin, confidence)
 
 
@@ -63,6 +60,13 @@ def mean_p(x: np.ndarray, looks: LooksTaken | None = None, least_spread: float =
         return signed_rank.p_value(x)
     error = _standard_error(x, least_spread)
     return float(2 * special.stdtr(len(x) - 1, -abs(float(x.mean())) / error))
+
+
+def t_margin(error: float, n: int, confidence: float = CONFIDENCE) -> float:
+    """Return how far Student's interval reaches from a mean of n values with a standard error."""
+    from scipy import special
+
+    return float(special.stdtrit(n - 1, (1 + confidence) / 2)) * error
 
 
 def _standard_error(x: np.ndarray, least_spread: float) -> float:

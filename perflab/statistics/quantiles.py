@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from perflab.errors import AnalysisError
+from perflab.statistics.mean_intervals import CONFIDENCE, t_margin
 
-CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 # The percentiles in the row of a trial, and in the summary of a load.
 OF_TRIALS = (50, 90, 95, 99)
@@ -182,12 +182,9 @@ def across_trials(values: ArrayLike) -> Estimate:
 
 def t_interval(x: np.ndarray) -> tuple[float, float]:
     """Return Student's 95% interval of a mean over trials or blocks; NaN below 2."""
-    from scipy import special
-
     if len(x) < 2:
         return math.nan, math.nan
-    error = float(x.std(ddof=1)) / math.sqrt(len(x))
-    margin = float(special.stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2)) * error
+    margin = t_margin(float(x.std(ddof=1)) / math.sqrt(len(x)), len(x))
     return float(x.mean()) - margin, float(x.mean()) + margin
 
 

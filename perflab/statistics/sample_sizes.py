@@ -25,7 +25,6 @@ from perflab.statistics import signed_rank
 from perflab.statistics.mean_intervals import CONFIDENCE, SMALLEST_SIGNED_RANK
 
 POWER = 0.8
-SIGNIFICANCE = 1 - CONFIDENCE
 EFFICIENCY = 3 / math.pi
 MOST_SIMULATED = 24
 DRAWS = 5_000
@@ -36,7 +35,7 @@ CERTAIN = 100.0
 
 
 def power(
-    log_effect: float, noise: float, blocks: int, significance: float = SIGNIFICANCE
+    log_effect: float, noise: float, blocks: int, significance: float = 1 - CONFIDENCE
 ) -> float:
     """Return the probability that a paired comparison finds a true log ratio.
 
@@ -57,11 +56,11 @@ def equivalence_power(log_effect: float, noise: float, blocks: int, bound: float
     if blocks < 2 or not noise > 0:
         return float(noise == 0 and blocks >= 2 and abs(log_effect) < bound)
     sides = [(bound + sign * log_effect) / noise for sign in (1, -1)]
-    return max(0.0, sum(_beyond(side, blocks, SIGNIFICANCE) for side in sides) - 1)
+    return max(0.0, sum(_beyond(side, blocks, 1 - CONFIDENCE) for side in sides) - 1)
 
 
 def blocks_needed(
-    log_effect: float, noise: float, significance: float = SIGNIFICANCE, least: int = 2
+    log_effect: float, noise: float, significance: float = 1 - CONFIDENCE, least: int = 2
 ) -> int:
     """Return the fewest blocks, at least ``least``, that find an effect with a chance of 80%.
 

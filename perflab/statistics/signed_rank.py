@@ -11,6 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
+# Tails are sums of dyadic fractions: allow for the last bits.
+ROUNDING = 1e-12
+
 
 def walsh_averages(x: np.ndarray) -> np.ndarray:
     """Return all (x_i + x_j) / 2 with i <= j, sorted; shape (n (n + 1) / 2,)."""
@@ -31,13 +34,20 @@ def hodges_lehmann(x: np.ndarray) -> float:
 @lru_cache(maxsize=64)
 def null_cdf(n: int) -> np.ndarray:
     """Return P(W+ <= w) for w = 0 ... n (n + 1) / 2 under symmetry about 0, without ties."""
-    counts = np.ones(1)
-    for rank in range(1, n + 1):
-        longer = np.zeros(len(counts) + rank)
-        longer[: len(counts)] += counts / 2
-        longer[rank:] += counts / 2
-        counts = longer
-    return np.cumsum(counts)
+    return np.cumsum(with_ranks(np.ones(1), 0, n))
+
+
+def with_ranks(sums: np.ndarray, above: int, n: int) -> np.ndarray:
+    """Return the distribution of a sum of ranks to which those ``above`` one up to n are added.
+
+    A rank is in the sum with probability 1/2.
+    """
+    for rank in range(above + 1, n + 1):
+        longer = np.zeros(len(sums) + rank)
+        longer[: len(sums)] += sums / 2
+        longer[rank:] += sums / 2
+        sums = longer
+    return sums
 
 
 def interval(x: np.ndarray, confidence: float) -> tuple[float, float, float] | None:
@@ -74,6 +84,5 @@ def smaller_sum(x: np.ndarray) -> int:
 def critical(n: int, tail: float) -> tuple[int, float]:
     """Return the largest w with P(W+ <= w) <= tail (-1: none), and that probability."""
     cdf = null_cdf(n)
-    # Tails are sums of dyadic fractions: allow for the last bit.
-    k = int(np.searchsorted(cdf, tail * (1 + 1e-12), side="right")) - 1
+    k = int(np.searchsorted(cdf, tail * (1 + ROUNDING), side="right")) - 1
     return k, float(cdf[k]) if k >= 0 else 0.0

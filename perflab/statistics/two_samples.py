@@ -37,10 +37,12 @@ def shift(x: np.ndarray, y: np.ndarray, least_spread: float = 0.0) -> Shift:
     k = _critical(len(x), len(y))
     if k >= 0:
         low, high = float(differences[k]), float(differences[-1 - k])
-        # With ties scipy's own p is asymptotic, and may be smaller than few values can show.
+        # With ties scipy's own p is asymptotic, and may be smaller than few values can show;
+        # without, it is exact for samples this small.
+        has_ties = len(np.unique(np.r_[x, y])) < len(x) + len(y)
         is_small = math.comb(len(x) + len(y), len(x)) <= MOST_ORDERS
         every = stats.PermutationMethod(MOST_ORDERS)
-        test = stats.mannwhitneyu(x, y, method=every if is_small else "auto")
+        test = stats.mannwhitneyu(x, y, method=every if has_ties and is_small else "auto")
         p = float(test.pvalue)
         return float(np.median(differences)), low, high, p
     return wider_t(x, y, least_spread)

@@ -21,7 +21,7 @@ from perflab import credentials
 from perflab.analysis.noise import doubt
 from perflab.analysis.validity import summed_reasons
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
-from perflab.host.files import remove_broken_off, replace_file
+from perflab.host.files import explained, remove_broken_off, replace_file
 from perflab.host.temporary_folders import temporary
 from perflab.load.literals import by_reference
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root, runs_dir
@@ -29,7 +29,7 @@ from perflab.recordings import Run, open_run
 from perflab.reports.findings import readable_findings
 from perflab.reports.rules import findings_of
 from perflab.sweeps.cells import Cell
-from perflab.sweeps.folder import INTERRUPTED, NO_TRIAL_COUNTS, AttemptEnded
+from perflab.sweeps.folder import ELSEWHERE, INTERRUPTED, KEPT, NO_TRIAL_COUNTS, AttemptEnded
 from perflab.systems import experiment
 from perflab.trials.progress import Event, RunBegun, Terminal, followed
 
@@ -200,9 +200,10 @@ def interruption(cell: Cell, by: str = "") -> dict[str, Any]:
 
 def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
     """Write the log of a failed attempt, and return its end."""
-    saved.parent.mkdir(parents=True, exist_ok=True)
     log, notebook = saved.with_suffix(".log"), saved.with_suffix(".ipynb")
-    replace_file(log, f"{error}\n{error.log}\n".encode())
+    with explained(log, KEPT, ELSEWHERE):
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(log, f"{error}\n{error.log}\n".encode())
     return {
         "done": False,
         "kind": error.kind,

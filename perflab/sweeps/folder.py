@@ -40,6 +40,9 @@ NO_TRIAL_COUNTS = "NoTrialCounts"
 # After these the run is not gone on with: the next attempt measures anew.
 NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError", NO_TRIAL_COUNTS)
 COPY = "sweep.yaml"
+# What is told where the folder of a sweep cannot be written.
+KEPT = "what the journal holds already is safe; go on with --resume"
+ELSEWHERE = "point PERFLAB_SWEEPS at another folder"
 CHANCE = (
     "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
     "cells some look large by chance."
@@ -53,13 +56,10 @@ class _Entry(BaseModel):
 
 
 class SessionBegun(_Entry):
-    """A session of the sweep began: its cells, its code and its machine.
-
-    ``file`` is the absolute path of its file; journals of earlier versions have none.
-    """
+    """A session of the sweep began: the absolute path of its file, its cells, code and machine."""
 
     event: Literal["session"] = "session"
-    file: str = ""
+    file: str
     cells: tuple[str, ...]
     sources: dict[str, str]
     machine: dict[str, Any]
@@ -202,8 +202,7 @@ class Journal:
 
     def add(self, line: Line) -> None:
         """Write a line, which is on the disk when this returns; the caller must hold the lock."""
-        unharmed = "what the journal holds already is safe; go on with --resume"
-        with explained(self.path, unharmed, "point PERFLAB_SWEEPS at another folder"):
+        with explained(self.path, KEPT, ELSEWHERE):
             content = line.model_dump_json().encode() + b"\n"
             with self.path.open("ab") as file:
                 # A line that a kill cut off was never reported as written.
@@ -241,7 +240,7 @@ def new_folder(sweep: Sweep) -> Path:
 def newest_folder(sweep: Sweep) -> Path:
     """Return the newest folder of a sweep, by its file's place; by its content if it was moved.
 
-    One whose file is not known counts by its name.
+    One that was killed before its first session counts by its name.
     """
     folders = [path.parent for path in sweeps_dir().glob(f"*/{COPY}")]
     # The sweep's name stands between time and id.

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import pkgutil
 import traceback
 from collections.abc import Sequence
@@ -107,11 +106,11 @@ def experiment(name: str) -> Experiment:
         The experiment's module is wrong; the message names the file and the fault.
     """
     system = system_of(name)
-    place = f"{package_of(system)}.experiments.{name}"
-    declaration = getattr(_imported(place), "EXPERIMENT", None)
+    module = f"experiments.{name}"
+    declaration = getattr(_imported(system, module), "EXPERIMENT", None)
     fault = _fault(declaration, name)
     if fault:
-        raise ExperimentError(f"{_file(place)}: {fault}")
+        raise ExperimentError(f"{_file(system, module)}: {fault}")
     return replace(cast("Experiment", declaration), system=system, responses=responses(system))
 
 
@@ -156,25 +155,23 @@ def declared(
     ExperimentError
         The module is wrong, or the declared objects are of another kind.
     """
-    if system not in _folders():
+    if system not in _folders() or not _file(system, module).is_file():
         return otherwise
-    place = f"{package_of(system)}.{module}"
-    if importlib.util.find_spec(place) is None:
-        return otherwise
-    objects = getattr(_imported(place), name, None)
+    objects = getattr(_imported(system, module), name, None)
     if not isinstance(objects, (tuple, list)) or not all(
         isinstance(item, kind) for item in objects
     ):
-        raise ExperimentError(f"{_file(place)}: {name} must be a tuple of {kind.__name__}")
+        raise ExperimentError(f"{_file(system, module)}: {name} must be a tuple of {kind.__name__}")
     return objects
 
 
-def _imported(place: str) -> ModuleType:
+def _imported(system: str, module: str) -> ModuleType:
+    package = package_of(system)
     try:
-        return importlib.import_module(place)
+        return importlib.import_module(f"{package}.{module}")
     # A module may fail in any way when it is imported; the others must still be found.
     except (Exception, SystemExit) as error:
-        raise ExperimentError(f"{_file(place)}: {_in_one_line(error)}") from None
+        raise ExperimentError(f"{_file(system, module)}: {_in_one_line(error)}") from None
 
 
 def _modules() -> dict[str, str]:
@@ -204,13 +201,16 @@ def _fault(declaration: object, name: str) -> str:
     return ""
 
 
-def _file(place: str) -> str:
-    spec = importlib.util.find_spec(place)
-    return str(spec.origin) if spec else place
+def _file(system: str, module: str) -> Path:
+    """Return the file of a system's module without importing a package that it is in."""
+    place = folder_of(system).joinpath(*module.split("."))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 def _in_one_line(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1:]
-    line = f" (line {last[0].lineno} of {last[0].filename})" if last else ""
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__} when it is imported: {words}{line}"
+    text, place = str(error), f" (line {last[0].lineno} of {last[0].filename})" if last else ""
+    if isinstance(error, SyntaxError):
+        # What was called last is the importing machinery.
+        text, place = error.msg, f" (line {error.lineno} of {error.filename})"
+    return f"{type(error).__name__} when it is imported: {' '.join(text.split())}{place}"

@@ -124,6 +124,5 @@ def as_in_run(load: Workload, duration_s: float) -> Workload:
     """Return the load of the run, for a shorter time; at a low rate for enough requests."""
     if isinstance(load.arrivals, OpenLoop):
         rate = max(load.arrivals.stages[0].rate, load.arrivals.stages[0].end_rate)
-        counted_s = load.arrivals.duration_s - load.arrivals.warmup_s
-        duration_s = max(duration_s, min(counted_s, REQUESTS / rate))
+        duration_s = max(duration_s, min(load.arrivals.counted_s, REQUESTS / rate))
     return timed(load, WARMUP_S, duration_s).model_copy(update={"objectives": ()})

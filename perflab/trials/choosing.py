@@ -34,7 +34,7 @@ from perflab.trials.plan import RunPlan, timed
 from perflab.trials.slices import services_of_each
 from perflab.trials.trial import Bench, send_beside
 from perflab.trials.turns import ENDING_SHARE
-from perflab.trials.warming import MOST_S
+from perflab.trials.warming import MOST_S, mean_ms
 
 SHORT_LOAD_S, SHORT_WARMUP_S = 0.5, 0.2
 # More than a valid trial may have: a short load also holds the start of its users.
@@ -224,14 +224,6 @@ def idle_use(bench: Bench, plan: RunPlan) -> dict[str, Idle]:
         )
         for name in names
     }
-
-
-def mean_ms(result: LoadResult) -> float:
-    """Return the mean response time of a load's measured successes; NaN without any."""
-    times_ns = result.measured(
-        lambda rows: (rows["done_ns"] - rows["planned_ns"])[rows["error"] == 0]
-    )
-    return float(times_ns.mean()) / 1e6 if len(times_ns) else math.nan
 
 
 def _pace(result: LoadResult, workload: Workload) -> Pace:

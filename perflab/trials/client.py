@@ -81,8 +81,8 @@ class Conducted:
 def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     """Run an order and return the run's folder; ``show`` receives every event.
 
-    Raises RunInterrupted where the user interrupted (the trial under way ended in order), and
-    PerflabError, the error that the conductor reported. Committed trials are kept.
+    Raises RunInterrupted where the user interrupted a measurement (the trial under way ended in
+    order), and PerflabError, the error that the conductor reported. Committed trials are kept.
     """
     conducted = Conducted(order)
     command = "duel" if are_of_a_duel(order.plan.contrasts) else "run"
@@ -109,7 +109,8 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
             conducted.leave()
             raise
     code = conducted.wait()
-    if interrupted:
+    # Where only its explanation was interrupted, the run is finished.
+    if interrupted and (code or failure or path is None):
         raise RunInterrupted(_resume_hint("the run was interrupted", path, command))
     if failure is not None:
         raise _as_error(failure, path, command)

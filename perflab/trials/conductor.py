@@ -64,9 +64,12 @@ class Conductor:
     def emit(self, event: Event) -> None:
         """Write one event; end the run where the reader is gone."""
         try:
-            # Texts only: a number that is a credential as well must stay a number.
-            shown = credentials.masked_within(event.model_dump(mode="json"))
-            self._events.write(json.dumps(shown) + "\n")
+            fields = event.model_dump(mode="json")
+            # The asker opens the folder by its path, in which a short password may be a name.
+            if not isinstance(event, RunBegun):
+                # Texts only: a number that is a credential as well must stay a number.
+                fields = credentials.masked_within(fields)
+            self._events.write(json.dumps(fields) + "\n")
         except (BrokenPipeError, ValueError):
             self._end_because(ASKER_GONE)
 
@@ -186,7 +189,6 @@ class Conductor:
             self._generator(ending, places, name),
             places,
             self._interrupted,
-            tell=self._note,
             labels=Labels(name, "profiler", "run").as_environment(),
         )
 
@@ -260,7 +262,6 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
         sessions=[session],
         warnings=[*plan.warnings, *_bystanders()],
         responses=list(plan.responses),
-        steady=plan.steady,
     )
 
 

@@ -137,9 +137,7 @@ def lengths_s(workload: Workload) -> tuple[float, float]:
     """Return the lengths of a load's warm-up and of its counted part, in seconds."""
     arrivals = workload.arrivals
     assert isinstance(arrivals, ClosedLoop | OpenLoop)
-    if isinstance(arrivals, ClosedLoop):
-        return arrivals.warmup_s, arrivals.duration_s
-    return arrivals.warmup_s, arrivals.duration_s - arrivals.warmup_s
+    return arrivals.warmup_s, arrivals.counted_s
 
 
 def not_cut(workload: Workload) -> str:

@@ -6,14 +6,21 @@ import inspect
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from perflab.analysis.findings import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.parameters import Parameters, check, sentences
-from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady, UntilDecided
+from perflab.recordings import (
+    Contrast,
+    ContrastPair,
+    Remark,
+    Response,
+    UntilDecided,
+    published_value,
+)
 from perflab.recordings.design import LONGEST_MS, Design, Kind
 from perflab.recordings.display import Lines, Shown, named_values, plain
 from perflab.recordings.responses import COMMON
@@ -22,7 +29,6 @@ from perflab.stacks.spec import unchecked
 from perflab.statistics.interim_analysis import planned
 from perflab.trials.plan import RunPlan, Treatment, obstacles, too_few_blocks
 
-BY_REQUESTS = Steady()
 UNTIL_DECIDED = "until_decided"
 Preset = Literal["quick", "published"]
 Requests = Annotated[
@@ -223,7 +229,14 @@ NO_SETTINGS = {
 
 
 class PresetParameters(RunParameters):
-    """Parameters with a preset: the study's values for whatever is not given."""
+    """Parameters with a preset: the study's values for whatever is not given.
+
+    ``stated`` names the published row of each parameter that the study states: place, scenario and
+    measure.
+    """
+
+    study: ClassVar[str] = ""
+    stated: ClassVar[Mapping[str, tuple[str, str, str]]] = {}
 
     preset: Preset = Field(
         default="quick",
@@ -232,8 +245,12 @@ class PresetParameters(RunParameters):
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
-        raise NotImplementedError
+        """Return what the preset sets: the published values of the parameters that there are."""
+        return {
+            name: published_value(cls.study, *row)
+            for name, row in cls.stated.items()
+            if name in cls.model_fields
+        }
 
     def differences(self, **levels: Any) -> list[str]:
         """Return the differences of a run from the study, as sentences.
@@ -242,17 +259,31 @@ class PresetParameters(RunParameters):
         default, because one could else try settings until a size fits. ``levels`` has the level of
         each parameter that is a factor.
         """
-        stated = self.published_values()
+        published = self.published_values()
         texts = []
         for name, field in type(self).model_fields.items():
             default = field.get_default()
             if name in levels and isinstance(default, tuple):
                 default = default[0]
-            value, expected = levels.get(name, getattr(self, name)), stated.get(name, default)
-            if name not in NO_SETTINGS and str(value) != str(expected):
-                whose = "published" if name in stated else "not published, by default"
+            value, expected = levels.get(name, getattr(self, name)), published.get(name, default)
+            if name not in NO_SETTINGS and plain(value) != plain(expected):
+                whose = "published" if name in published else "not published, by default"
                 texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
         return texts
+
+    def not_compared(
+        self,
+        code: str,
+        begin: str = "published sizes are not compared: ",
+        end: str = "",
+        **levels: Any,
+    ) -> list[Remark]:
+        """Return a remark with the :meth:`differences` from the study; none where there are none.
+
+        Its text is between ``begin``, which says what they forbid, and ``end``.
+        """
+        texts = self.differences(**levels)
+        return [Remark(code=code, text=f"{begin}{'; '.join(texts)}{end}")] if texts else []
 
     @model_validator(mode="before")
     @classmethod
@@ -271,10 +302,9 @@ def _unchecked(treatments: Sequence[Treatment]) -> list[Remark]:
 class Experiment:
     """A question with factors, a workload and published results to compare with.
 
-    ``steady`` names what the trials measure: a kind of messages, or requests. With ``main_job`` the
-    experiment is part of 'perflab lab', which runs it with these parameters, and puts the views
-    that ``pictures`` names beside its answers. ``system`` and ``responses`` need not be given: they
-    are then those of the system that holds the experiment.
+    With ``main_job`` the experiment is part of 'perflab lab', which runs it with these parameters,
+    and puts the views that ``pictures`` names beside its answers. ``system`` and ``responses`` need
+    not be given: they are then those of the system that holds the experiment.
     """
 
     name: str
@@ -284,7 +314,6 @@ class Experiment:
     treatments: Callable[[Any], Sequence[Treatment]]
     contrasts: Callable[[Any], Sequence[Contrast]]
     warnings: Callable[[Any], Sequence[Remark]] = lambda _: ()
-    steady: Steady = BY_REQUESTS
     main_job: Mapping[str, Any] | None = None
     pictures: Sequence[str] = ("effect",)
     system: str = ""
@@ -314,7 +343,6 @@ class Experiment:
                 experiment=self.name,
                 system=self.system,
                 responses=tuple(self.responses),
-                steady=self.steady,
                 title=self.title,
                 question=self.question,
                 parameters=recorded,

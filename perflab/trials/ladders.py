@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from perflab.errors import RecordingError
 from perflab.instruments import Instrument
 from perflab.load.workload import Workload
-from perflab.parameters import Parameters, did_you_mean
+from perflab.parameters import Parameters, did_you_mean, unknown
 from perflab.recordings import Contrast
 from perflab.recordings.contrast_rows import RUNG
 from perflab.recordings.typed_rows import checked, lines_of
@@ -32,36 +32,6 @@ class Labelled(Parameters):
 R = TypeVar("R", bound=Labelled)
 
 
-class LadderParameters(PresetParameters):
-    """Parameters of a ladder: the sets of rungs, and which of their rungs to take."""
-
-    rungs: tuple[str, ...] = Field(
-        default=(),
-        description="of the chosen sets only these rungs, by name; empty: all of them",
-    )
-
-    def offered(self) -> Mapping[str, Any]:
-        """Return every rung of the chosen sets, by name."""
-        raise NotImplementedError
-
-    @property
-    def chosen_rungs(self) -> dict[str, Any]:
-        """The rungs of a run by name, in the order of the ladder."""
-        offered, names = self.offered(), self.rungs
-        return {name: rung for name, rung in offered.items() if name in names or not names}
-
-    @model_validator(mode="after")
-    def _has_offered_rungs(self) -> LadderParameters:
-        offered = self.offered()
-        unknown = [f"'{n}'{did_you_mean(n, offered)}" for n in self.rungs if n not in offered]
-        if unknown:
-            raise ValueError(
-                f"rungs: the chosen sets have no {', '.join(unknown)}; they have: "
-                f"{', '.join(offered)}"
-            )
-        return self
-
-
 @dataclass(frozen=True)
 class Ladder(Generic[R]):
     """The rungs of a system by name, and which of them each set has."""
@@ -73,6 +43,47 @@ class Ladder(Generic[R]):
         """Return the rungs of the named sets, each once, in the order of the ladder."""
         chosen = {rung for name in names for rung in self.sets[name]}
         return {name: rung for name, rung in self.rungs.items() if name in chosen}
+
+
+class LadderParameters(PresetParameters):
+    """Parameters of a ladder: the sets of rungs, and which of their rungs to take."""
+
+    ladder: ClassVar[Ladder[Any]]
+
+    rungs: tuple[str, ...] = Field(
+        default=(),
+        description="of the chosen sets only these rungs, by name; empty: all of them",
+    )
+
+    sets: tuple[str, ...]
+
+    def offered(self) -> Mapping[str, Any]:
+        """Return every rung of the chosen sets, by name."""
+        return self.ladder.chosen(self.sets)
+
+    @property
+    def chosen_rungs(self) -> dict[str, Any]:
+        """The rungs of a run by name, in the order of the ladder."""
+        offered, names = self.offered(), self.rungs
+        return {name: rung for name, rung in offered.items() if name in names or not names}
+
+    @field_validator("sets")
+    @classmethod
+    def _are_known(cls, sets: tuple[str, ...]) -> tuple[str, ...]:
+        if problems := unknown("set", sets, cls.ladder.sets):
+            raise ValueError("; ".join(problems))
+        return sets
+
+    @model_validator(mode="after")
+    def _has_offered_rungs(self) -> LadderParameters:
+        offered = self.offered()
+        unknown = [f"'{n}'{did_you_mean(n, offered)}" for n in self.rungs if n not in offered]
+        if unknown:
+            raise ValueError(
+                f"rungs: the chosen sets have no {', '.join(unknown)}; they have: "
+                f"{', '.join(offered)}"
+            )
+        return self
 
 
 def read_ladder(file: Path, model: type[R]) -> Ladder[R]:

@@ -115,9 +115,9 @@ def _problem(keys: KeyPath, value: object, content: Mapping[str, Any]) -> str:
         return 'must be text in quotes, like "command:python3 server.py --port {port}"'
     if keys[:-1] in MAPPINGS:
         is_image = keys[:-1] == NEEDS and isinstance(value, Mapping)
-        return "must be text in quotes" * (
-            not is_image and not isinstance(value, str | int | float)
-        )
+        # A program may take "True" otherwise than true.
+        is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+        return "" if is_image or is_plain else "must be text in quotes"
     if len(keys) > 2:
         return f"is within {'.'.join(keys[:-1])}, which must be text, a number or a list"
     if isinstance(value, Mapping | datetime.date | datetime.time):

@@ -21,7 +21,7 @@ from perflab.load.clients.targets import refuse_foreign
 from perflab.load.workers.scripted import find
 from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.parameters import FrozenModel, did_you_mean
-from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided, named
+from perflab.recordings import Contrast, Remark, Response, UntilDecided, named
 from perflab.recordings.columns import TURN_COLUMNS, TURNS, declared_schema
 from perflab.recordings.design import Design
 from perflab.recordings.responses import COMMON
@@ -76,12 +76,11 @@ class Treatment(FrozenModel):
 class RunPlan(FrozenModel):
     """One run before it begins.
 
-    ``steady`` names what the trials measure: a kind of messages, or requests. Before every
-    ``fresh_blocks``-th block the services start afresh (0: never). ``design`` says how the trials
-    of a block share its time, or is settled when services run. With ``until_decided`` the run ends
-    as soon as everything is decided, after ``blocks`` at most. With ``finds_warmup`` the warm-up of
-    all loads is found when services run. With ``why`` a second part looks for the causes of
-    differences; ``metrics`` is the path on which the services tell what they count.
+    Before every ``fresh_blocks``-th block the services start afresh (0: never). ``design`` says how
+    the trials of a block share its time, or is settled when services run. With ``until_decided``
+    the run ends as soon as everything is decided, after ``blocks`` at most. With ``finds_warmup``
+    the warm-up of all loads is found when services run. With ``why`` a second part looks for the
+    causes of differences; ``metrics`` is the path on which the services tell what they count.
     ``unbroken_ms`` is the mean response time of each treatment in a load before the first block,
     which no turn of another interrupted; it is not recorded.
     """
@@ -103,7 +102,6 @@ class RunPlan(FrozenModel):
     warnings: tuple[Remark, ...] = ()
     unbroken_ms: Mapping[str, float] = {}
     responses: tuple[Response, ...] = COMMON
-    steady: Steady = Steady()
     why: bool = False
     metrics: str = ""
 
@@ -196,9 +194,8 @@ def timed(workload: Workload, warmup_s: float, counted_s: float | None = None) -
         changed |= {"requests": 0, "warmup_requests": 0, "keep_up": False}
     if isinstance(arrivals, OpenLoop):
         (stage,) = arrivals.stages
-        if counted_s is None:
-            counted_s = arrivals.duration_s - arrivals.warmup_s
-        changed["stages"] = (stage.model_copy(update={"duration_s": warmup_s + counted_s}),)
+        length_s = warmup_s + (arrivals.counted_s if counted_s is None else counted_s)
+        changed["stages"] = (stage.model_copy(update={"duration_s": length_s}),)
     else:
         changed["duration_s"] = arrivals.duration_s if counted_s is None else counted_s
     if isinstance(arrivals, ClosedLoop):
@@ -328,12 +325,11 @@ def _loads(plan: RunPlan) -> Iterator[str]:
 
 
 def _few_requests(arrivals: OpenLoop) -> Iterator[str]:
-    measured_s = arrivals.duration_s - arrivals.warmup_s
     rate = max(max(stage.rate, stage.end_rate) for stage in arrivals.stages)
-    if rate * measured_s < FEWEST_REQUESTS:
+    if rate * arrivals.counted_s < FEWEST_REQUESTS:
         yield (
-            f"{rate:g} requests a second for {measured_s:g} s are fewer than {FEWEST_REQUESTS} "
-            "requests: raise the rate or the duration"
+            f"{rate:g} requests a second for {arrivals.counted_s:g} s are fewer than "
+            f"{FEWEST_REQUESTS} requests: raise the rate or the duration"
         )
 
 
@@ -345,38 +341,35 @@ def too_few_blocks(
     Below three blocks there is no verdict at all. From there to six blocks another test is used,
     which has no least p-value. Blocks that share a start of the services count once, unless all do.
     """
+    starts, begin = blocks, ""
     if 1 < fresh_blocks < blocks:
         starts = math.ceil(blocks / fresh_blocks)
-        if fewer := too_few_blocks(contrasts, starts):
-            text = f"{blocks} blocks with fresh_blocks = {fresh_blocks} count as {starts}: "
-            return [fewer[0].model_copy(update={"text": text + fewer[0].text})]
-        return []
+        begin = f"{blocks} blocks with fresh_blocks = {fresh_blocks} count as {starts}: "
+    why = _why_too_few(contrasts, starts)
+    return [Remark(code="plan.blocks", text=begin + why)] if why else []
+
+
+def _why_too_few(contrasts: Sequence[Contrast], blocks: int) -> str:
     tested = [item for item in contrasts if not item.not_testable and not item.set_by_load]
     families = Counter(contrast.family for contrast in tested)
     if not families:
-        return []
+        return ""
     if blocks < SMALLEST_N:
-        text = f"{counted(blocks, 'block')} can decide nothing: give {SMALLEST_N} or more; "
-        text += f"with {SMALLEST_SIGNED_RANK} or more no noise need be normal"
-        return [Remark(code="plan.blocks", text=text)]
+        return (
+            f"{counted(blocks, 'block')} can decide nothing: give {SMALLEST_N} or more; with "
+            f"{SMALLEST_SIGNED_RANK} or more no noise need be normal"
+        )
     response, claims = families.most_common(1)[0]
-    needed = blocks_for_one(claims)
-    if are_of_a_duel(contrasts):
-        return _too_few_for_first_line(blocks, fewest_blocks(contrasts))
-    if blocks < SMALLEST_SIGNED_RANK or blocks >= needed:
-        return []
-    text = (
+    is_duel = are_of_a_duel(contrasts)
+    needed = fewest_blocks(contrasts) if is_duel else blocks_for_one(claims)
+    if not SMALLEST_SIGNED_RANK <= blocks < needed:
+        return ""
+    if is_duel:
+        return (
+            f"{blocks} blocks cannot show every difference that the first line may name, however "
+            f"large it is; {needed} blocks can"
+        )
+    return (
         f"with {claims} claims about {response}, {blocks} blocks can show no single effect, "
         f"however large it is; {needed} blocks can"
     )
-    return [Remark(code="plan.blocks", text=text)]
-
-
-def _too_few_for_first_line(blocks: int, needed: int) -> list[Remark]:
-    if blocks < SMALLEST_SIGNED_RANK or blocks >= needed:
-        return []
-    text = (
-        f"{blocks} blocks cannot show every difference that the first line may name, however large "
-        f"it is; {needed} blocks can"
-    )
-    return [Remark(code="plan.blocks", text=text)]

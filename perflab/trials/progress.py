@@ -72,15 +72,17 @@ class TrialBegun(FrozenModel):
 
 
 class LoadProgress(FrozenModel):
-    """Finished requests ``of`` the planned ones (-1: time ends the load), after ``seconds``.
+    """Finished requests ``of`` the planned ones (-1: time ends the load).
 
-    These live numbers are never a result: nothing has judged them yet.
+    The trial began ``seconds`` ago; the rate is that of its load, None where it is not known yet or
+    the load has breaks. These live numbers are never a result: nothing has judged them yet.
     """
 
     event: Literal["load"] = "load"
     finished: int
     of: int
     seconds: float
+    rate_rps: float | None = None
     failed: int = 0
     warming_up: bool = False
 
@@ -197,7 +199,8 @@ class Narrator:
 
     def _live(self, load: LoadProgress) -> str:
         of = f"/{load.of}" if load.of >= 0 else ""
-        parts = [f"{load.finished}{of} at {load.finished / max(load.seconds, 1e-3):.0f}/s"]
+        rate = f" at {load.rate_rps:.0f}/s" if load.rate_rps is not None else ""
+        parts = [f"{load.finished}{of}{rate}"]
         parts += ["warming up"] if load.warming_up else []
         parts += [f"{load.failed} failed"] if load.failed else []
         return ", ".join(parts)

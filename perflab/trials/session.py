@@ -215,14 +215,24 @@ class Session:
         }
 
     def _progress(self, workload: Workload) -> Callable[[Progress], None]:
-        began, planned = time.monotonic(), planned_count(workload.arrivals)
+        began_s, planned = time.monotonic(), planned_count(workload.arrivals)
+        first: tuple[float, int] | None = None
 
         def progress(so_far: Progress) -> None:
+            nonlocal first
+            now_s = time.monotonic()
+            rate_rps = None
+            if first is None:
+                # The load begins after resets, probes, and a load at the start.
+                first = now_s, so_far.finished
+            elif not self._plan.design.shares_time:
+                rate_rps = (so_far.finished - first[1]) / max(now_s - first[0], 1e-3)
             self._emit(
                 LoadProgress(
                     finished=so_far.finished,
                     of=planned,
-                    seconds=time.monotonic() - began,
+                    seconds=now_s - began_s,
+                    rate_rps=rate_rps,
                     failed=so_far.failed,
                     warming_up=so_far.finished > 0 and not so_far.measured,
                 )

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from perflab.instruments import Load
-from perflab.instruments.kernel import used_ns
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
 from perflab.recordings import Remark, trial_id
 from perflab.recordings.responses import lower_end_column
+from perflab.statistics.cumulative import used_ns
 
 # After its last window a service still works on requests in flight.
 DRAIN_NS = 1_000_000_000

@@ -73,7 +73,6 @@ class Bench:
     placement: Placement
     interrupted: Interrupted = never
     on_progress: Callable[[Progress], None] = lambda _: None
-    tell: Callable[[str], None] = lambda _: None
     cooldown_s: float = 0.1
     labels: Mapping[str, str] = field(default_factory=dict)
     company: Mapping[str, Generator] = field(default_factory=dict)

@@ -17,7 +17,6 @@ import numpy as np
 
 from perflab.analysis.doubts.still_warming import UNFINISHED
 from perflab.host.meters import ProcessTable
-from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.result import LoadResult
 from perflab.recordings import Remark
 from perflab.stacks.backend import used_by
@@ -172,11 +171,16 @@ def _sent(bench: Bench, treatment: Treatment) -> tuple[Course, LoadResult]:
             result.discard()
         before_ns = used_by(services, ProcessTable()).cpu_ns
         result = send_beside(bench, treatment, load)
-        good = [rows[rows["error"] == 0] for rows in result.rows]
-        measured = [rows[rows["stage"] == MEASURE] for rows in good]
-        times_ns = np.concatenate([rows["done_ns"] - rows["planned_ns"] for rows in measured])
-        course.response_ms.append(float(times_ns.mean()) / 1e6 if len(times_ns) else math.nan)
+        course.response_ms.append(mean_ms(result))
         cpu_ns = used_by(services, ProcessTable()).cpu_ns - before_ns
-        count = sum(map(len, good))
+        count = sum(int((rows["error"] == 0).sum()) for rows in result.rows)
         course.cpu_us.append(cpu_ns / 1e3 / count if count else math.nan)
     return course, result
+
+
+def mean_ms(result: LoadResult) -> float:
+    """Return the mean response time of a load's measured successes; NaN without any."""
+    times_ns = result.measured(
+        lambda rows: (rows["done_ns"] - rows["planned_ns"])[rows["error"] == 0]
+    )
+    return float(times_ns.mean()) / 1e6 if len(times_ns) else math.nan

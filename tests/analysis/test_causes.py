@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.accounts.causes import Causes, judged, measured_of
+from perflab.analysis.accounts.causes import Causes, judged
 from perflab.instruments.py_spy_profiles import Function
-from tests.golden.recordings import write_recording
 
 Account = Mapping[tuple[str, str], tuple[float, float]]
 NOTHING = float("nan")
@@ -371,9 +369,3 @@ def test_a_number_of_the_service_stands_beside_the_causes() -> None:
     assert math.isnan(number.explains_ms)
     # Where nothing differs it is no cause.
     assert compared({ASKED: (21.0, NOTHING)}, old).causes == ()
-
-
-def test_a_table_that_an_earlier_version_did_not_write_has_no_rows(tmp_path: Path) -> None:
-    run = write_recording(tmp_path, "synchronous_commit/claimed")
-    assert measured_of(run, "times").empty
-    assert len(measured_of(run, "samples"))

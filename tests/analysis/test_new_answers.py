@@ -178,6 +178,13 @@ def test_keys_come_back_from_the_recording_as_they_went_in() -> None:
         assert keys_from_text(keys_as_text(answer)) == answer.keys
 
 
+def test_a_few_answers_that_are_right_keep_the_others_from_being_100_percent() -> None:
+    loaded = [Answers(BUSY, 996, "busy"), Answers(GOOD, 4)]
+    found = unseen(counted([GOOD] * 20), loaded)
+    assert found is not None
+    assert found.sentence("new's answers", "none was").startswith("99.6% of new's answers have ")
+
+
 GOOD, BUSY, CONFLICT = of(RPC), of(RPC_ERROR), of(RPC, status=409)
 
 

@@ -13,9 +13,9 @@ from perflab.analysis.answers import answers_of
 from perflab.analysis.decision import FRESH_RUN, QUIET_FIRST
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.noise import noise_flags, share_of_others
-from perflab.analysis.validity import validity_table
+from perflab.analysis.validity import NOT_MEASURED, TOO_FEW, validity_table, why_unmeasured
 from perflab.figures.plots.effects import effect_row
-from perflab.recordings import Reason, Run
+from perflab.recordings import Reason, Remark, Response, Run
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.reports.answer_page import answer_page
 from perflab.reports.methods import first_said
@@ -172,7 +172,7 @@ def test_a_store_that_the_user_named_is_not_taken_for_others_and_counts_once(
         return pd.concat([rows, shop.assign(service="shared 127.0.0.1:5432")])
 
     run.table = with_store
-    noise._SHARES.clear()
+    run.record = run.record.model_copy()
     # Of its quarter of a core as much ran on the lab's cores as they have of the busy time.
     expected = 0.25 * (1.5 / 2.5) / count
     assert share_of_others(run) == pytest.approx(others - expected)
@@ -228,6 +228,15 @@ def test_reasons_of_one_code_are_one_kind_whatever_their_words(tmp_path) -> None
         tmp_path, [late(p50), late(p99.format(20))], [late(p99.format(30))], [late("2 early")]
     )
     assert text == "generator lag p99 20 to 30 ms, or alike (3 trials)"
+
+
+@pytest.mark.promise
+def test_a_process_that_was_not_measured_takes_no_times_of_a_request_named_cpu() -> None:
+    remark = Remark(code=NOT_MEASURED, side="server", text="nothing was read of the service")
+    for name, why in (("of_cpu_mean_ms", TOO_FEW), ("cpu_us_per_request", remark.text)):
+        trials = pd.DataFrame([{name: math.nan, "warnings": [remark]}])
+        told = why_unmeasured(trials, Response(name=name, title="it"))
+        assert told.startswith(f"no it from 1 of 1 valid trial: {why}")
 
 
 def test_only_the_first_line_of_a_reason_appears(tmp_path) -> None:

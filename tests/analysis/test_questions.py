@@ -16,8 +16,8 @@ from perflab.analysis.answers import (
     answers_of,
     answers_to_claims,
 )
-from perflab.analysis.decision import decide
-from perflab.analysis.effect_words import ratio_words
+from perflab.analysis.decision import NEVER, decide
+from perflab.analysis.effect_words import change, ratio_words
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import judge
@@ -180,6 +180,7 @@ def test_a_level_is_told_beside_its_limit_in_the_unit_of_both(tmp_path: Path) ->
         assert told in answer_of(replace(of_level, response=response)).text
 
 
+@pytest.mark.promise
 def test_blocks_are_proposed_only_where_they_narrow_the_interval(tmp_path: Path) -> None:
     contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0])
     (finding,) = evaluate(write_run(tmp_path, requests=40, noise=0.9, contrasts=[contrast]))
@@ -190,6 +191,12 @@ def test_blocks_are_proposed_only_where_they_narrow_the_interval(tmp_path: Path)
     for blocks, told in (((7, 9), 9), ((-1, -1), 0)):
         known = replace(finding, decision=replace(finding.decision, blocks=blocks))
         assert answer_of(known).blocks == told
+    open_ones = [
+        replace(finding, decision=replace(finding.decision, blocks=blocks))
+        for blocks in ((35, 40), NEVER)
+    ]
+    (answer,) = answers_to_claims(open_ones)
+    assert answer.blocks == 0, "one of the two stays open"
     # What the client may have added to equal blocks makes them wide, and no block narrows that.
     measured = np.zeros(6)
     blocks_of_client = Blocks(measured - 1, measured, measured)
@@ -223,6 +230,13 @@ def test_a_bound_is_rounded_to_the_safe_side(bound: Any, limit: float, words: st
     low, high = (0.0, limit) if bound == "at most" else (limit, math.inf)
     effect = Effect(math.nan, low, high, confidence=0.96, n=8, p_value=0.01, bound=bound)
     assert ratio_words(effect) == words
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(0.003, "-99.7%"), (0.0004, "-99.96%"), (0.0, "-100%"), (0.01, "-99%")]
+)
+def test_only_nothing_is_100_percent_less(ratio: float, text: str) -> None:
+    assert change(ratio) == text
 
 
 def test_an_interval_that_spans_multiples_is_told_in_times() -> None:

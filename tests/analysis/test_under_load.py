@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -69,6 +70,15 @@ GUARDED = {"guarded (work.py)": (1.0, 10.5), "answer (app.py)": (0.2, 0.9)}
 def test_what_requests_wait_for_under_load_is_named(sentence: str, ends: str) -> None:
     assert "ms come only under the load: requests wait " in sentence
     assert sentence.endswith(ends), sentence
+
+
+def test_no_more_comes_under_the_load_than_the_whole_difference() -> None:
+    # Alone the new side is 0.5 ms faster.
+    accounts = pd.DataFrame([*rows("old", OLD), *rows("news", NEW)])
+    alone = Entry(2.0, 1.5, -0.5, -0.6, -0.4, 0.01)
+    sentence = only_under_load(accounts, pd.DataFrame(), 100.0, "news", "old", alone)
+    part, whole = re.findall(r"[\d.]+", sentence)[:2]
+    assert float(part) <= float(whole)
 
 
 def test_a_metric_that_one_side_alone_has_names_nothing() -> None:

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perflab.analysis.doubts.failed_requests import refuse_unlike
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.results import DIFFERENT, Compared
+from perflab.errors import AnalysisError
 from perflab.recordings import Remark, Run
-from perflab.recordings.responses import SOME_FAILED
+from perflab.recordings.responses import FAILURES, SOME_FAILED
 from perflab.reports.duel_answer import answer
 from perflab.reports.duel_pairs import pairs_of
 from tests.support.simulations.failing import closed_loop, columns_of
@@ -87,3 +89,14 @@ def test_times_of_sides_that_fail_a_point_apart_are_not_compared(
         reason = findings["p50_ms"].verdict.reason
         assert reason.startswith("2.0% of the requests of new and 0.5% of the requests of old")
         assert not any(finding.effect for finding in findings.values())
+
+
+@pytest.mark.promise
+def test_times_of_a_request_that_is_named_like_a_failure_are_not_compared_either(
+    tmp_path: Path,
+) -> None:
+    run = failing(tmp_path, (0.02, 2.0, 2.0), (0.005, 2.0, 2.0))
+    contrast = contrast_of(NEW, OLD, **UNPUBLISHED, response="of_login_success_mean_ms")
+    with pytest.raises(AnalysisError, match="only failures are compared"):
+        refuse_unlike(run, contrast, run.trials())
+    refuse_unlike(run, contrast.model_copy(update={"response": FAILURES}), run.trials())

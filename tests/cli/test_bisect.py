@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from perflab import api
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.gates.thresholds import thresholds_of
 from perflab.analysis.results import Gate
-from perflab.cli import app
+from perflab.cli.actions import duel_result
 from perflab.cli.duel_status import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
-from perflab.errors import HostBusy, ParameterError, PerflabError, ServiceFailed, WrongAnswer
+from perflab.errors import (
+    HostBusy,
+    ParameterError,
+    RunInterrupted,
+    ServiceFailed,
+    WrongAnswer,
+)
 from perflab.reports.duel_pairs import Pair, pairs_of
+from tests.cli.conftest import Tell
 from tests.golden.recordings import write_recording
 
 VARIANTS = ("--variant", "old=command:cat {port}", "--variant", "new=command:cp {port}")
@@ -53,19 +61,47 @@ def test_with_thresholds_these_decide(crossed: tuple[Gate, ...], status: int) ->
         (WrongAnswer("new answers 500"), SKIPPED),
         (HostBusy("another measurement runs"), LAB_FAILED),
         (ParameterError("perflab duel", ["no such option"]), LAB_FAILED),
+        (ModuleNotFoundError("No module named 'yaml'", name="yaml"), LAB_FAILED),
+        (OSError(errno.EMFILE, "Too many open files"), LAB_FAILED),
+        (ZeroDivisionError("a fault of the lab"), LAB_FAILED),
+        (RunInterrupted("three blocks are kept"), 130),
     ],
 )
 def test_a_commit_that_cannot_run_is_skipped_and_a_fault_of_the_lab_ends_the_bisection(
-    error: PerflabError, status: int, monkeypatch: pytest.MonkeyPatch
+    error: Exception, status: int, perflab: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(api, "run", failing)
-    done = CliRunner().invoke(app, ["duel", "--bisect", *VARIANTS])
-    assert (done.exit_code, str(error) in done.stderr) == (status, True)
+    told = perflab(tmp_path, "duel", "--bisect", *VARIANTS, code=status)[1]
+    assert str(error.args[-1]) in told or "yaml is not installed" in told
 
 
-def test_a_wrong_option_ends_the_bisection_and_makes_no_commit_bad() -> None:
-    done = CliRunner().invoke(app, ["duel", "--bisect", *VARIANTS, "--users", "0"])
-    assert (done.exit_code, "users" in done.stderr) == (LAB_FAILED, True)
+def test_a_measured_commit_has_the_status_of_its_duel(
+    perflab: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower = write_recording(tmp_path, "custom_service/claimed")
+    monkeypatch.setattr(api, "run", lambda *_: slower)
+    monkeypatch.setattr(duel_result, "write_report", lambda *_: [tmp_path / "section.md"])
+    assert "slower" in perflab(tmp_path, "duel", "--bisect", *VARIANTS, code=SLOWER)[0]
+
+
+def test_an_answer_that_nobody_can_read_makes_no_commit_bad(
+    perflab: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unread(*_: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(api, "run", unread)
+    for stream in ("stdout", "stderr"):  # typer wraps them
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
+    perflab(tmp_path, "duel", "--bisect", *VARIANTS, code=LAB_FAILED)
+
+
+@pytest.mark.parametrize("users", ["0", "four"])
+def test_a_wrong_option_ends_the_bisection_and_makes_no_commit_bad(
+    users: str, perflab: Tell, tmp_path: Path
+) -> None:
+    words = ("duel", "--bisect", *VARIANTS, "--users", users)
+    assert "users" in perflab(tmp_path, *words, code=LAB_FAILED)[1]

@@ -58,6 +58,32 @@ def test_errors_are_sentences_not_tracebacks(perflab: Tell, tmp_path: Path) -> N
     assert "no run" in perflab(tmp_path, "show", "nosuchrun", code=1)[1]
 
 
+@pytest.mark.parametrize(
+    ("words", "ignored"),
+    [
+        (
+            ["export", "latest", "--figures", "--into", "design.md", "--full", "--overwrite"],
+            ["--into does not go with --figures", "--full does not", "--overwrite does not"],
+        ),
+        (
+            ["export", "--verify", "docs", "--format", "png", "--views", "effect", "--figures"],
+            ["--format does not go with --verify", "--views does not", "--figures does not"],
+        ),
+        (["export", "--verify", "--to", "docs"], ["--to does not go with --verify"]),
+        (
+            ["claims", "--check", "--outcome", "judged", "--backend", "docker"],
+            ["--outcome does not go with --check", "--backend does not go with --check"],
+        ),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused_before_anything_is_done(
+    words: list[str], ignored: list[str], perflab: Tell, tmp_path: Path
+) -> None:
+    errors = perflab(tmp_path, *words, code=2)[1]
+    assert "nothing was started" in errors
+    assert [told for told in ignored if told not in errors] == []
+
+
 @pytest.mark.slow
 def test_a_stack_can_be_put_up_looked_at_and_taken_down(perflab: Tell, tmp_path: Path) -> None:
     try:

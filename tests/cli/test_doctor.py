@@ -185,6 +185,19 @@ def test_a_project_without_a_commit_is_told_so_and_all_the_rest(
     assert "perflab.toml" not in perflab(here / "runs", "doctor", COLUMNS="400")[0]
 
 
+def test_without_a_commit_what_else_is_wrong_in_the_file_is_told_once(
+    here: Path, perflab: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "Dockerfile").write_text("FROM scratch\n")
+    monkeypatch.setattr("perflab.cli.actions.doctor.examine", list)
+    for service in ("", 'command = "sleep {port}"'):
+        (here / "perflab.toml").write_text(f"[service]\n{service}\n[load]\nusers = -1\n")
+        output, _ = perflab(here / "runs", "doctor", code=1, COLUMNS="400")
+        assert output.count("users = -1: must be 1 or more") == 1
+        assert "no commit to compare" in output
+        assert "not a git repository" in output
+
+
 def test_this_machine_is_examined_whole() -> None:
     findings = doctor.examine()
     names = [finding.what for finding in findings]

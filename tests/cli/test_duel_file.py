@@ -59,6 +59,8 @@ def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
         ("[variants]", "[varaints]", "line 6: varaints.v1.9 is in no table of this file (did you "
          "mean 'variants'?); tables: [variants], [service] and [load]"),
         ("[load]", "[load]\nblocks = 3", "line 9: load.blocks stands both at the top"),
+        ("[load]", "[service.env]\nDEBUG = true\n[load]",
+         "line 9: service.env.DEBUG must be text in quotes"),
         ("blocks = 2", "seed = 2026-11-26", "line 2: seed must be text, a number or a list"),
         ("users = 2", "users = 2.5", "line 12: users = 2.5: must be a whole number"),
         ("users = 2", "think.time_s = 2", "line 12: load.think.time_s is within load.think, "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -11,9 +13,11 @@ from typer.testing import CliRunner
 
 from perflab import systems
 from perflab.cli import app
-from perflab.cli.actions.lab import main_job_values
+from perflab.cli.actions.lab import main_job_values, way_out
 from perflab.errors import ParameterError
 from perflab.figures import GENERAL_VIEWS, View
+from perflab.parameters import parse_assignments
+from tests.support.synthetic import write_run
 from tests.trials.executed import check_executed
 
 SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
@@ -49,6 +53,21 @@ def test_the_main_job_answers_its_questions_and_names_one_page(
         "synchronous_commit", next(path for path in addresses if path.suffix == ".ipynb")
     )
     assert "WARNING" not in capfd.readouterr().err
+
+
+def test_the_line_that_decides_a_question_asks_for_what_was_run_with_more_blocks(
+    tmp_path: Path,
+) -> None:
+    chosen = systems.experiment("sync_vs_async")
+    asked = chosen.plan(chosen.check({**(chosen.main_job or {}), "concurrency": 7})).parameters
+    run = write_run(tmp_path, blocks=2)
+    run.record = run.record.model_copy(
+        update={"experiment": chosen.name, "parameters": dict(asked), "backend": "docker"}
+    )
+    words = shlex.split(way_out(run, 14).removeprefix("-> ").partition("   (about ")[0])
+    typed = parse_assignments(after for before, after in pairwise(words) if before == "-p")
+    again = chosen.check({**typed, "backend": words[words.index("--backend") + 1]})
+    assert again == chosen.check({**asked, "backend": "docker", "blocks": 14, "seed": None})
 
 
 def test_parameters_of_the_main_job_go_where_they_belong() -> None:

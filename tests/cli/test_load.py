@@ -101,6 +101,8 @@ def test_a_value_that_came_out_empty_is_refused(perflab: Tell, tmp_path: Path, f
          ("--header entry 1: must be like 'Name: value'",
           "--objective: 'y' is not like 'p99<1000ms'", "--timeout -1.0: must be above 0")),
         ("http://example.org/ --users 3", ("--allow-target example.org",)),
+        ("http://127.0.0.1:9/ --users 3 --find-capacity --stop-after-failures 5",
+         ("--stop-after-failures does not go with --find-capacity",)),
     ],
 )  # fmt: skip
 def test_every_problem_is_told_at_once_before_anything_is_sent(

@@ -15,7 +15,7 @@ from perflab.paths import project_root
 FETCHED = re.compile(
     r"<(?:script|img|link|iframe|source)\b[^>]*?(?:src|href)=.?(https?://[^\"' >]+)"
 )
-DRAWN = ("latency_cpu", "registry_downloads")
+DRAWN = ("registry_downloads",)
 
 
 @pytest.mark.slow

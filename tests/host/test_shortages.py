@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
+from perflab.cli import _in_words
 from perflab.errors import MachineShort, StackError
 from perflab.host.meters import ProcessTreeMeter
 from perflab.host.shortages import class_of, told
-from perflab.load.clients.connection import kind_of
+from perflab.load.clients.opening import kind_of
 from perflab.load.clients.outcome import ERRORS
 from perflab.paths import project_root
 from perflab.stacks.asking import status_of
@@ -93,6 +94,14 @@ def test_every_error_of_the_system_is_sorted_alike_for_all_who_ask(number: str, 
     wrapped.__cause__ = error
     assert class_of(wrapped) == class_of(urllib.error.URLError(error)) == name
     assert bool(told(error)) == bool(name)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EINVAL])
+def test_a_file_that_may_not_be_read_is_told_and_is_no_shortage(number: int) -> None:
+    error = OSError(number, os.strerror(number), "/a/file")
+    assert told(error) == ""
+    assert _in_words(error) == f"/a/file: {os.strerror(number)}"
+    assert told(OSError(errno.EMFILE, "x", "/a/file"))
 
 
 def test_a_command_that_may_open_no_file_says_so_without_a_traceback() -> None:

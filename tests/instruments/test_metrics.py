@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
@@ -12,6 +10,7 @@ from prometheus_client.exposition import start_http_server
 
 from perflab.errors import StackError
 from perflab.instruments.metrics import increments, totals, totals_in
+from tests.support.answering import answering
 
 
 @pytest.fixture
@@ -62,23 +61,14 @@ def test_counts_of_another_process_are_left_out() -> None:
     assert [*grown] == ["made_total"]
 
 
-class Page(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/page" else 404)
-        self.end_headers()
-        self.wfile.write(b"<html>a page</html>\n")
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 def test_a_path_without_metrics_is_told() -> None:
-    with HTTPServer(("127.0.0.1", 0), Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    def page(_method: str, path: str, _body: bytes) -> tuple[int, str]:
+        return 200 if path == "/page" else 404, "<html>a page</html>\n"
+
+    with answering(page) as port:
         with pytest.raises(StackError, match="GET /metrics is answered with status 404, not 200"):
-            totals(server.server_port, "/metrics")
+            totals(port, "/metrics")
         with pytest.raises(StackError, match="GET /page is answered with no text of"):
-            totals(server.server_port, "/page")
-        server.shutdown()
+            totals(port, "/page")
     with pytest.raises(StackError, match="GET /metrics is not answered: "):
-        totals(server.server_port, "/metrics")
+        totals(port, "/metrics")

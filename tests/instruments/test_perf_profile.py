@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,29 @@ def test_where_all_processes_have_ended_the_program_is_gone(tmp_path: Path) -> N
     profile._folder = tmp_path
     with pytest.raises(ProfilerFailed, match="all of its processes have ended"):
         profile.samples()
+
+
+# As of a service of another user: only root reads what program it is.
+UNREADABLE = "import ctypes; ctypes.CDLL(None).prctl(4, 0); " + SLEEPS
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """Be nobody while the block runs, if this is root."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+
+
+def test_a_service_that_may_not_be_read_is_not_taken_for_a_compiled_one() -> None:
+    with child(UNREADABLE) as service:
+        told = pytest.raises(ProfilerFailed, match="its processes may not be read: run as root")
+        with without_rights(), told:
+            sampler_of(service.pid, [service.pid], 1.0, {})
 
 
 def test_without_perf_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,16 @@ import asyncio
 import ssl
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from perflab.load.clients.client import make_client
+from perflab.load.clients.client import Client, make_client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.targets import split
-from perflab.load.workload import Workload
+from perflab.load.workers.drivers import ClosedDriver
+from perflab.load.workers.timer import Timer
+from perflab.load.workload import ClosedLoop, Workload
 from tests.load.clients.hostile import read_request
 
 PIECE = bytes(range(256)) * 256
@@ -76,22 +78,33 @@ def crc32_of(size: int) -> int:
     return crc32
 
 
+async def closed_loop(
+    client: Client,
+    prepared: Prepared,
+    users: int,
+    requests: int,
+    record: Callable[[Exchange], object],
+) -> None:
+    """Let users send so many requests in all, each after its answer; then close the client."""
+    timer = Timer(asyncio.get_running_loop())
+    arrivals = ClosedLoop(users=users, requests=requests)
+    driver = ClosedDriver(
+        arrivals, range(users), (0, requests), client.submit, prepared, timer, record
+    )
+    try:
+        async with asyncio.timeout(20):
+            await driver.run(time.monotonic_ns())
+    finally:
+        await client.close()
+        timer.close()
+
+
 async def drive(work: Workload, url: str, requests: int) -> list[str]:
     """Let one user send so many requests with a worker's own client; return error classes."""
     prepared = Prepared(work.request, split(url)[0], work.connections)
     client = make_client(work, prepared, 1, sticky=True)
     errors: list[str] = []
-    over = asyncio.Event()
-    exchange = Exchange(prepared, 0, lambda _: over.set())
-    try:
-        for _ in range(requests):
-            over.clear()
-            exchange.renew()
-            exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
-            client.submit(exchange)
-            async with asyncio.timeout(20):
-                await over.wait()
-            errors.append(ERRORS[exchange.error])
-    finally:
-        await client.close()
+    await closed_loop(
+        client, prepared, 1, requests, lambda exchange: errors.append(ERRORS[exchange.error])
+    )
     return errors

@@ -56,7 +56,6 @@ def load_result(
     change(rows)
     (place / "requests.rows").write_bytes(rows.tobytes())
     (place / "phases.rows").write_bytes(b"")
-    (place / "phases.names").write_text("")
     received_rows = np.zeros(len(delivered_s), dtype=message_record.ROW)
     received_rows["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
     received_rows["key"] = received_rows["at_ns"] - round(latency_s * S)

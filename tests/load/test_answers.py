@@ -14,19 +14,19 @@ from threading import Thread
 
 import pytest
 
-from perflab.analysis.doubts.answer_classes import OBJECT
+from perflab.analysis.doubts.answer_classes import OBJECT, Answers
 from perflab.cli.load_status import Status, status_of
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.kept_answers import FIRST, MOST_KEPT, ONE_IN, AnswerKeeper, kept_in
+from perflab.load.clients.kept_replies import FILE, FIRST, MOST_KEPT, ONE_IN, ReplyKeeper, kept_in
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.clients.targets import split
 from perflab.load.once import send
 from perflab.load.records.answers import answers_in
 from perflab.load.summary_table import table
-from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.load.workload.workload import ClientName
 from tests.load.clients.http2_peer import Peer, peer
+from tests.load.processes import a_worker
 
 RIGHT = json.dumps({"jsonrpc": "2.0", "id": 1, "result": [*range(30)]}).encode()
 ERROR = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"message": "Internal error"}}).encode()
@@ -110,6 +110,15 @@ def server() -> Iterator[Server]:
         served.shutdown()
 
 
+def answers_to(load: Workload, url: str) -> list[Answers]:
+    """Send a load; return its answers by class."""
+    with a_worker() as generator:
+        result = generator.run(load, url)
+        found = answers_in(result)[""]
+        result.discard()
+    return found
+
+
 @pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx", "http2"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_each_client_tells_errors_with_status_200_from_results(
@@ -118,15 +127,8 @@ def test_each_client_tells_errors_with_status_200_from_results(
     server.right = 40
     headers = {"Accept-Encoding": "gzip"} if packed else {}
     request, arrivals = Request(headers=headers), ClosedLoop(users=2, requests=100)
-    generator = Generator([0], {}, real_time=False)
-    try:
-        generator.start()
-        load = Workload(request=request, arrivals=arrivals, client=client)
-        result = generator.run(load, http2 if client == "http2" else server.url)
-        found = answers_in(result)[""]
-        result.discard()
-    finally:
-        generator.close()
+    load = Workload(request=request, arrivals=arrivals, client=client)
+    found = answers_to(load, http2 if client == "http2" else server.url)
     assert {each.answer.form for each in found} == {OBJECT}
     numbers = {dict(each.answer.keys).get("error", ""): round(each.number) for each in found}
     assert numbers == {"": 40, "object": 60}
@@ -137,15 +139,8 @@ def test_each_client_tells_errors_with_status_200_from_results(
 def test_an_error_of_the_same_bytes_in_every_answer_has_a_class(server: Server) -> None:
     # A breaker that opens: before the measurement every other answer is an error, and in it all.
     server.right, server.one_in, server.varies = 2_000, 2, False
-    generator = Generator([0], {}, real_time=False)
-    try:
-        generator.start()
-        arrivals = ClosedLoop(users=1, requests=500, warmup_requests=2_001)
-        result = generator.run(Workload(request=Request(), arrivals=arrivals), server.url)
-        found = answers_in(result)[""]
-        result.discard()
-    finally:
-        generator.close()
+    arrivals = ClosedLoop(users=1, requests=500, warmup_requests=2_001)
+    found = answers_to(Workload(request=Request(), arrivals=arrivals), server.url)
     numbers = {dict(each.answer.keys).get("error", ""): round(each.number) for each in found}
     assert numbers == {"object": 500}
 
@@ -186,17 +181,23 @@ def test_a_load_whose_answers_are_each_held_against_a_text_is_not_judged_by_thei
     assert server.right < 0
 
 
-def test_scripts_are_judged_by_the_name_of_the_request(server: Server, tmp_path: Path) -> None:
-    script = tmp_path / "asking.py"
+def asking(folder: Path, words: str) -> str:
+    """Write a script whose users ask with these words; return its name."""
+    script = folder / "asking.py"
     script.write_text(
         "from perflab.load.users import User, action\n"
         "class Asking(User):\n"
         "    @action\n"
         "    async def ask(self):\n"
-        "        await self.get('/', name='ask')\n"
+        f"        await self.get({words})\n"
     )
+    return f"{script}:Asking"
+
+
+def test_scripts_are_judged_by_the_name_of_the_request(server: Server, tmp_path: Path) -> None:
+    script = asking(tmp_path, "'/', name='ask'")
     server.right = 60
-    shown = send(server.url, users=1, duration_s=1.0, script=f"{script}:Asking")
+    shown = send(server.url, users=1, duration_s=1.0, script=script)
     (text,) = (each.text for each in shown.warnings if "unseen" in each.code)
     assert "of the answers to ask have the keys error, id, jsonrpc" in text
 
@@ -211,20 +212,13 @@ def test_an_error_that_one_check_met_and_most_of_the_load_is_told(server: Server
 
 @pytest.mark.promise
 def test_the_usual_name_of_a_request_has_no_credential(server: Server, tmp_path: Path) -> None:
-    script = tmp_path / "asking.py"
-    script.write_text(
-        "from perflab.load.users import User, action\n"
-        "class Asking(User):\n"
-        "    @action\n"
-        "    async def ask(self):\n"
-        "        await self.get('/?page=2&access_token=of-the-login')\n"
-    )
-    shown = send(server.url, users=1, duration_s=0.3, script=f"{script}:Asking")
+    script = asking(tmp_path, "'/?page=2&access_token=of-the-login'")
+    shown = send(server.url, users=1, duration_s=0.3, script=script)
     assert "GET /?page=2&access_token=..." in shown.model_dump_json()
     assert "of-the-login" not in shown.model_dump_json()
 
 
-def kept_of(keeper: AnswerKeeper, sizes: list[int], stage: int = MEASURE) -> list[int]:
+def kept_of(keeper: ReplyKeeper, sizes: list[int], stage: int = MEASURE) -> list[int]:
     """Return the numbers of the answers of these lengths that are kept."""
     exchange = Exchange(Prepared(Request(), split(URL)[0]), 0, lambda _: None, stage=stage)
     exchange.status, numbers = 200, []
@@ -238,7 +232,7 @@ def kept_of(keeper: AnswerKeeper, sizes: list[int], stage: int = MEASURE) -> lis
 
 
 def test_few_answers_of_each_length_are_kept_and_of_all_one_in_61() -> None:
-    keeper = AnswerKeeper()
+    keeper = ReplyKeeper()
     numbers = kept_of(keeper, [100, 1000] * 20_000)
     assert all(numbers[: 2 * FIRST])
     later = sum(number > 0 for number in numbers[2 * FIRST :])
@@ -246,13 +240,13 @@ def test_few_answers_of_each_length_are_kept_and_of_all_one_in_61() -> None:
 
 
 def test_a_rare_length_is_kept_whenever_it_comes() -> None:
-    keeper = AnswerKeeper()
+    keeper = ReplyKeeper()
     kept_of(keeper, [1000] * 5_000)
     assert all(kept_of(keeper, [30] * FIRST))
 
 
 def test_what_was_kept_in_the_warm_up_takes_no_place_of_the_measurement() -> None:
-    keeper = AnswerKeeper()
+    keeper = ReplyKeeper()
     kept_of(keeper, [1000] * 5_000, WARMUP)
     # The measurement begins, for the keeper, with the first answer that is drawn.
     numbers = kept_of(keeper, [1000] * 2_000)
@@ -260,7 +254,7 @@ def test_what_was_kept_in_the_warm_up_takes_no_place_of_the_measurement() -> Non
 
 
 def test_a_long_load_keeps_no_more_than_its_room(tmp_path: Path) -> None:
-    keeper = AnswerKeeper()
+    keeper = ReplyKeeper()
     kept_of(keeper, [60_000] * 60_000)
     keeper.write(tmp_path)
     kept = kept_in(tmp_path)
@@ -268,9 +262,21 @@ def test_a_long_load_keeps_no_more_than_its_room(tmp_path: Path) -> None:
     assert max(each.number for each in kept) > len(kept)
 
 
+@pytest.mark.promise
+def test_no_cookie_of_an_answer_is_written(tmp_path: Path) -> None:
+    keeper = ReplyKeeper()
+    head = HEAD + b"\r\nSet-Cookie: session=hunter2\r\nContent-Encoding: br"
+    exchange = Exchange(Prepared(Request(), split(URL)[0]), 0, lambda _: None)
+    keeper.keep(exchange, head, [b"x"])
+    keeper.write(tmp_path)
+    assert b"hunter2" not in (tmp_path / FILE).read_bytes()
+    (kept,) = kept_in(tmp_path)
+    assert (kept.content_type, kept.encoding, kept.body) == ("application/json", "br", b"x")
+
+
 def test_the_latest_answers_stay_when_room_is_made(tmp_path: Path) -> None:
     # The lean client gives their numbers to later answers of the same bytes.
-    keeper, numbers = AnswerKeeper(), list[int]()
+    keeper, numbers = ReplyKeeper(), list[int]()
     while len(numbers) <= FIRST + MOST_KEPT:
         numbers += [number for number in kept_of(keeper, [1000]) if number]
     keeper.write(tmp_path)

@@ -54,6 +54,15 @@ def shown(result: LoadResult, *objectives: Objective) -> tuple[LoadSummary, Self
     return summary(result, work, judgement), judgement
 
 
+@pytest.mark.promise
+def test_a_few_failures_after_the_sending_hide_no_wait_for_a_connection(tmp_path: Path) -> None:
+    def waited(rows: np.ndarray) -> None:
+        rows["started_ns"] = rows["sent_ns"] - 20_000
+
+    result = load_result(tmp_path, np.linspace(1, 9, 1000), errors={"status": 20}, change=waited)
+    assert result.connection_waits.numbers((99,))["p99"].value == pytest.approx(0.02)
+
+
 # The rule for single values.
 
 

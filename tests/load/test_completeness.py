@@ -14,9 +14,10 @@ from perflab.load.checks.failures import causes, in_words
 from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.clients.outcome import CODES
+from perflab.load.records.loop_probe import CPU, CPU_FILE
 from perflab.load.records.record import merged
 from perflab.load.records.result import LoadResult
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Request, Stage, Workload
 from perflab.recordings.responses import CLIENT_LATE
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
 
@@ -138,13 +139,13 @@ def test_a_burst_lasts_until_its_last_end(tmp_path: Path) -> None:
 WORK = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=2))
 
 
-def report() -> dict[str, Any]:
+def report(folder: Path) -> dict[str, Any]:
     """Return the report of a worker that used 5 ms of CPU a second, and 2 before its load."""
     noted_ns = [BEGIN_NS - 5 * S, BEGIN_NS, BEGIN_NS + 10 * S]
-    cpu = {"at_ns": noted_ns, "used_ns": [0, 2 * S, 2 * S + S // 20], "delayed_ns": [0, S, S]}
+    notes = zip(noted_ns, [0, 2 * S, 2 * S + S // 20], [0, S, S], strict=True)
+    (folder / CPU_FILE).write_bytes(np.array([*notes], dtype=CPU).tobytes())
     return {
-        "cpu": cpu, "began_ns": BEGIN_NS, "unsent": 0,
-        "wakeups": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
+        "unsent": 0, "lasted_ns": S,
         "capped": 0, "resent": 0, "stopped": "",
         "clock_step_ms": 0.0, "real_time": True, "first_errors": [],
     }  # fmt: skip
@@ -158,7 +159,7 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
     tmp_path: Path, done_s: list[float], share: float
 ) -> None:
     load_result(tmp_path, np.array(done_s))
-    result = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), start_ns=0)
+    result = merged(tmp_path, [report(tmp_path / "0")], WORK, MachineCounts.now((0,)), start_ns=0)
     judged = check(result, WORK)
     assert judged.client_cpu_share == pytest.approx(share)
     assert judged.run_delay_share == 0
@@ -217,6 +218,18 @@ def test_failures_on_shared_connections_that_had_served_before_are_told(
     assert [remark.text[:58] for remark in remarks] == (
         ["3 failures met a connection that had served before and was"] * (not fresh)
     )
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(("most", "told"), [(0, True), (5, False)])
+def test_few_files_are_told_only_where_they_are_fewer_than_the_cap_on_connections(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, most: int, told: bool
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (128, 128))
+    result = load_result(tmp_path, np.arange(1, 101) / 10, capped=9)
+    work = AT_A_RATE.model_copy(update={"connections": Connections(most=most)})
+    (text,) = (one.text for one in check(result, work).warnings if one.code == "load.capped")
+    assert ("a process may open 128 files only" in text) == told
 
 
 @pytest.mark.promise

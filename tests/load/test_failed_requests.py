@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from perflab.errors import PerflabError
-from perflab.load.checks.selfcheck import check
 from perflab.load.clients.exchange import Prepared
 from perflab.load.clients.outcome import CODES
 from perflab.load.clients.targets import split
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Request
-from tests.support.simulations.failing import REQUESTS, TIMEOUT_S, WORK, closed_loop, columns_of
+from tests.support.simulations.failing import TIMEOUT_S, closed_loop, columns_of
 
 USUAL_MS, SHARE = 2.0, 0.03
 
@@ -60,18 +59,6 @@ def test_the_ends_of_throughput_hold_it_as_if_what_failed_had_been_answered(
     assert low <= row["throughput_rps"] <= high
     # The users of the planted load end at different times, which moves its rate by up to a tenth.
     assert low < whole < 1.15 * high
-
-
-@pytest.mark.parametrize(("share", "codes"), [(0.0, []), (0.05, []), (0.051, ["server.failures"])])
-def test_up_to_a_twentieth_of_failures_refuses_no_load_and_is_told(
-    tmp_path: Path, share: float, codes: list[str]
-) -> None:
-    result = closed_loop(tmp_path, np.random.default_rng(4), share, 2.0, USUAL_MS)
-    judged = check(result, WORK)
-    assert [reason.code for reason in judged.reasons if reason.side == "server"] == codes
-    told = [one.text for one in judged.warnings if one.code == "server.some_failed"]
-    failed = round(share * REQUESTS)
-    assert told == [f"{failed} of {REQUESTS} requests failed: {failed} x status"] * (share == 0.05)
 
 
 @pytest.mark.parametrize("given", ["201,409", " 201, 409", [201, 409], (201, 409)])

@@ -1,8 +1,7 @@
-"""Loads that end at a number of failures: the marked rows, the summary and the columns."""
+"""Loads that end at a number of failures: the marked rows and the summary."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from perflab.cli.load_status import Status, status_of
-from perflab.instruments.requests import stop_columns
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.records import columns
@@ -20,7 +18,6 @@ from perflab.load.records.result import LoadResult
 from perflab.load.report import summary
 from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, Request, StopRules, Workload
-from perflab.recordings.responses import STOPS
 from tests.load.planted import BEGIN_NS, S, load_result
 from tests.load.processes import a_worker, served
 
@@ -128,23 +125,6 @@ def test_the_summary_holds_what_ended_until_the_stop_and_counts_the_rest(tmp_pat
     assert "times and throughput cover the requests that ended before" in words
     assert max(map(len, text.splitlines())) <= WIDTH
     assert status_of(shown) == Status.MISSED
-
-
-def test_a_trial_has_declared_columns_for_the_stop(tmp_path: Path) -> None:
-    columns = stop_columns(stopped(tmp_path / "a"))
-    assert (columns["users_at_stop"], columns["successes_until_stop"]) == (7, 395)
-    assert {response.name for response in STOPS} <= set(columns)
-    without_stop = stop_columns(load_result(tmp_path / "b", np.linspace(1, 2, 9)))
-    assert math.isnan(without_stop["users_at_stop"])
-
-
-def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: Path) -> None:
-    load = stopped(tmp_path)
-    assert load.failure_stop is not None
-    over = replace(load, failure_stop=replace(load.failure_stop, users=0))
-    columns = stop_columns(over)
-    assert math.isnan(columns["users_at_stop"])
-    assert columns["users_at_stop_at_least"] == over.requests["user"].nunique() > 0
 
 
 REFUSALS = {"server.failures", "load.incomplete", "load.unsent", "load.short", "client.failures"}

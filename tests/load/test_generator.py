@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -9,12 +10,16 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perflab.errors import TargetRefused
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.client import SPARE_FILES
+from perflab.load.records.record import merged
+from perflab.load.records.result import LoadResult
+from perflab.load.workers import generator as generator_module
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.processes import a_worker, served
@@ -52,6 +57,37 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     connected = (good["connect_ns"] > 0).sum()
     assert connected == (220 if connection == "per_request" else 10)
     assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
+
+
+@pytest.mark.promise
+def test_the_report_of_a_longer_load_is_no_longer_and_all_of_its_ticks_are_known(
+    generator: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = []
+
+    def measured(folder: Path, reports: list[dict[str, Any]], *words: Any) -> LoadResult:
+        lengths.append(len(json.dumps(reports)))
+        return merged(folder, reports, *words)
+
+    monkeypatch.setattr(generator_module, "merged", measured)
+    with served("0.01") as port:
+        for duration_s in (0.2, 1.2):
+            work = workload(users=1, requests=0, warmup_requests=0, duration_s=duration_s)
+            result = generator.run(work, f"http://127.0.0.1:{port}")
+            _, late_ms = result.wakeups[0].ticks
+            assert len(late_ms) >= duration_s * 200
+            assert result.cpu_ns > 0
+    assert max(lengths) < 1.2 * min(lengths)
+
+
+@pytest.mark.promise
+def test_fewer_connections_than_workers_are_not_exceeded() -> None:
+    work = workload(users=8, connections=1)
+    with served("0.01") as port, a_worker(workers=2) as two:
+        result = two.run(work, f"http://127.0.0.1:{port}")
+    assert len(result.requests) == 220
+    assert result.connections_opened + (result.requests["connect_ns"] > 0).sum() <= 2
+    assert (result.requests["connect_ns"] > 0).sum() == 1
 
 
 def test_foreign_targets_are_refused_before_anything_is_sent(generator: Generator) -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from perflab import credentials
 from perflab.cli.duel_file import given
@@ -304,6 +305,22 @@ def test_a_load_whose_variable_is_missing_does_not_begin(monkeypatch: pytest.Mon
     )
     with pytest.raises(ParameterError, match="ABSENT_HERE is not set"):
         options.workload()
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("value", ["correct horse battery staple and a tail", "sésame-" * 9])
+def test_a_variable_that_no_path_can_hold_is_named_and_no_part_of_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("OF_QUERY", value)
+    options = LoadOptions.of({"url": "http://127.0.0.1:1/?token=env:OF_QUERY", "users": 1})
+    with pytest.raises(ParameterError, match="OF_QUERY") as caught:
+        options.workload()
+    # What a worker would say of the filled path.
+    with pytest.raises(ValidationError) as refused:
+        Request.model_validate({"path": f"/?token={value}"})
+    for part in (value[place : place + 8] for place in range(len(value) - 7)):
+        assert part not in str(caught.value) + str(refused.value)
 
 
 @pytest.mark.promise

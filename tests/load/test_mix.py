@@ -15,10 +15,10 @@ import pytest
 from pydantic import ValidationError
 
 from perflab.load.report import by_name
-from perflab.load.workers.generator import Generator
 from perflab.load.workload import Request, Workload
 from perflab.load.workload.arrivals import Arrivals, ClosedLoop, OpenLoop, Stage
 from perflab.load.workload.mix import Weighted, filled, has_placeholders, problem_with
+from tests.load.processes import a_worker
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -80,14 +80,10 @@ CREATE = Weighted(
 
 def load(shop: Shop, *mix: Weighted, arrivals: Arrivals = CLOSED, seed: int = 1) -> object:
     workload = Workload(request=mix[0].request, mix=mix, seed=seed, arrivals=arrivals)
-    generator = Generator([0], {})
-    try:
-        generator.start()
+    with a_worker() as generator:
         result = generator.run(workload, shop.url)
         table, rows = by_name(result), result.requests
         result.discard()
-    finally:
-        generator.close()
     assert len(rows) == len(shop.asked)
     return table
 

@@ -12,7 +12,9 @@ import pytest
 
 from perflab.errors import LoadError, ParameterError
 from perflab.host.temporary_folders import OWNER, remove_abandoned, temporary_folder
+from perflab.load.once import send
 from perflab.load.records import record as place_module
+from perflab.load.records.columns import REQUESTS, ROW, frame
 from perflab.load.records.record import folder_problems, place
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
@@ -56,6 +58,33 @@ def test_a_folder_that_cannot_be_made_is_reported_in_a_sentence() -> None:
         raise AssertionError("nothing may begin")
 
 
+def test_a_load_that_no_worker_could_begin_leaves_no_folder(tmp_path: Path) -> None:
+    script = tmp_path / "shop.py"
+    script.write_text(UNBORN)
+    words = {"users": 2, "script": f"{script}:Unborn", "out": str(tmp_path / "out")}
+    for _ in range(2):
+        with pytest.raises(LoadError, match="a load worker failed: ValueError: unborn"):
+            send("http://127.0.0.1:1/", **words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_number_of_workers_below_0_is_refused() -> None:
+    with pytest.raises(ParameterError, match="--workers -1 is negative"):
+        send("http://127.0.0.1:1/", users=1, workers=-1)
+
+
+UNBORN = """
+from perflab.load.users import User, action
+
+class Unborn(User):
+    def __init__(self, *words):
+        raise ValueError("unborn")
+    @action
+    async def ask(self):
+        await self.get("/")
+"""
+
+
 OWNING = """
 from perflab.host.temporary_folders import temporary_folder
 print(temporary_folder("load"), flush=True)
@@ -80,6 +109,15 @@ def test_a_load_removes_folders_of_killed_loads_and_none_of_running_ones(tempora
         new = temporary_folder("load")
         assert new.is_dir()
         assert {new, used} == set(temporary.iterdir())
+
+
+@pytest.mark.promise
+def test_what_a_killed_worker_left_on_a_full_disk_is_read(tmp_path: Path) -> None:
+    """Part of a row, and names that it would have written at its end."""
+    (tmp_path / REQUESTS).write_bytes(bytes(ROW.itemsize * 21 // 2))
+    assert len(frame(tmp_path, 0)) == 10
+    (tmp_path / REQUESTS).write_bytes(b"x")
+    assert len(frame(tmp_path, 0)) == 0
 
 
 def test_a_folder_that_a_message_named_outlives_its_owner(temporary: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.clients.outcome import WARMUP
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.recordings.responses import SOME_FAILED
 from tests.load.planted import S, load_result
 
 # 500 requests in 5 s, 300 ms each, of paced users, for whom Little's law is not checked.
@@ -185,8 +186,12 @@ def test_clocks_that_moved_against_each_other(tmp_path: Path, step_ms: float) ->
 @pytest.mark.parametrize("kind", ["status", "timeout"])
 @pytest.mark.promise
 def test_one_failure_of_twenty_passes_and_more_do_not(tmp_path: Path, kind: str) -> None:
-    assert judged(tmp_path, errors={kind: 25}).valid
-    reason, side = only(judged(tmp_path, errors={kind: 26}))
+    passed, refused = (judged(tmp_path, errors={kind: number}) for number in (25, 26))
+    assert passed.valid
+    (told,) = [one.text for one in passed.warnings if one.code == SOME_FAILED]
+    assert told.startswith(f"25 of 500 requests failed: 25 x {kind}")
+    assert SOME_FAILED not in {one.code for one in refused.warnings}
+    reason, side = only(refused)
     assert reason.startswith(f"26 of 500 requests failed: 26 x {kind}")
     assert side == "server"
 

@@ -18,7 +18,7 @@ from perflab.instruments import Load
 from perflab.instruments.requests import Requests
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.trend import CLIENT_TIME
-from perflab.load.records.loop_probe import TICK_MS, TICK_NS, LoopProbe
+from perflab.load.records.loop_probe import TICK_MS, TICK_NS, WAKEUP, LoopProbe
 from perflab.load.records.result import LoadResult
 from perflab.load.records.wakeups import Wakeups
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
@@ -80,11 +80,12 @@ class Client:
 
     def wakeups(self) -> Wakeups:
         """Return the wakeups of a probe that is woken 0.05 ms late, or at the end of a stall."""
-        probe = LoopProbe(BEGIN_NS)
+        rows = bytearray()
+        probe = LoopProbe(BEGIN_NS, rows.extend)
         end_ns = BEGIN_NS + round(self.seconds * S)
         while probe.due_ns < end_ns:
             probe.woke(self.awake_ns(probe.due_ns - BEGIN_NS) + BEGIN_NS + MS // 20)
-        return Wakeups.of(probe.report())
+        return read(rows)
 
     def result(self, folder: Path) -> LoadResult:
         """Write and return the load as a worker records it."""
@@ -122,11 +123,16 @@ def codes(judgement: SelfCheck) -> set[str]:
     return {reason.code for reason in judgement.reasons}
 
 
+def read(rows: bytes | bytearray) -> Wakeups:
+    return Wakeups.of(np.frombuffer(rows, WAKEUP))
+
+
 def looked(*woken_ms: float, began_ns: int = 0) -> Wakeups:
-    probe = LoopProbe(began_ns)
+    rows = bytearray()
+    probe = LoopProbe(began_ns, rows.extend)
     for at_ms in woken_ms:
         probe.woke(began_ns + round(at_ms * MS))
-    return Wakeups.of(probe.report())
+    return read(rows)
 
 
 # The wakeups of the probe.
@@ -139,12 +145,13 @@ def test_every_tick_that_a_stall_swallowed_counts_with_its_own_lateness() -> Non
 
 
 def test_a_stall_at_the_very_end_is_noted_although_nobody_is_woken_for_it() -> None:
-    probe = LoopProbe(0)
+    rows: list[bytes] = []
+    probe = LoopProbe(0, rows.append)
     probe.woke(5 * MS)
     probe.end(9 * MS)
-    assert len(Wakeups.of(probe.report()).late_ms) == 1
+    assert len(rows) == 1
     probe.end(110 * MS)
-    assert Wakeups.of(probe.report()).stalls.tolist() == [[5 * MS, 110 * MS]]
+    assert read(b"".join(rows)).stalls.tolist() == [[5 * MS, 110 * MS]]
 
 
 def test_a_stall_is_as_long_as_it_can_have_been_and_overlaps_no_other() -> None:

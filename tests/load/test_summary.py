@@ -18,6 +18,7 @@ from perflab.load.checks.selfcheck import check
 from perflab.load.checks.stalls import received
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.records.failure_stop import FailureStop
+from perflab.load.records.names import TEMPLATE_NAMES, write_names
 from perflab.load.report import percentiles_ms, summary
 from perflab.load.summary import LoadSummary, NameSummary
 from perflab.load.summary_table import WIDTH, _bytes, table
@@ -116,7 +117,7 @@ def test_requests_of_scripted_users_have_a_row_for_every_name(tmp_path: Path) ->
     rows = np.array(result.rows[0])
     rows["template"][40:] = 1
     (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
-    (tmp_path / "0" / "templates.names").write_text("login\nbrowse")
+    write_names(tmp_path / "0", TEMPLATE_NAMES, ["login", "browse"])
     del result.__dict__["rows"]
     numbers = summary(result, work, check(result, work))
     counts = [(row.name, row.requests, row.errors) for row in numbers.by_name]

@@ -37,9 +37,12 @@ from tests.load.processes import a_worker, served
 
 SCRIPT = """
 import asyncio
+import itertools
 import os
 from perflab.load.records.message_record import RECEIVED
 from perflab.load.users import User, action
+
+NUMBERS = itertools.count()
 
 class Shopper(User):
     wait_s = (0.05, 0.15)
@@ -91,6 +94,30 @@ class Talker(User):
             input()
         except EOFError:
             await self.get("/", name="without input")
+
+class Counted(User):
+    @action
+    async def ask(self):
+        await self.get("/", name=f"{next(NUMBERS)} of\\nall")
+
+class Odd(User):
+    @action
+    async def ask(self):
+        await self.get("/")
+    def told(self, name, right):
+        return "soon" if (self.number, self.parameters["wrong"]) == (3, name) else right
+    def first_due_ns(self):
+        return self.told("first_due_ns", 0)
+    def wait(self):
+        return self.told("wait", 0.05)
+    def leaves_ns(self):
+        return self.told("leaves_ns", 0)
+
+class Listed(User):
+    wait_s = [0.01, 0.02]
+    @action
+    async def ask(self):
+        await self.get("/")
 
 class Stuck(User):
     @action
@@ -150,6 +177,30 @@ def test_one_users_failure_is_recorded_and_ends_nobody(server: int, script: str)
     assert table[table["error"] == ""]["user"].nunique() == 5
     assert "number three" in result.failures[0]
     assert any("script" in reason for reason in check(result, work).reasons)
+    result.discard()
+
+
+def test_a_script_is_read_once_and_names_may_have_several_lines(server: int, script: str) -> None:
+    result, _ = load(server, f"{script}:Counted", users=3, actions=1)
+    assert set(result.requests["template"]) == {f"{number} of\nall" for number in range(3)}
+    result.discard()
+
+
+@pytest.mark.parametrize("wrong", ["wait", "first_due_ns", "leaves_ns"])
+def test_a_wait_that_cannot_be_told_ends_its_user_and_nobody_else(
+    server: int, script: str, wrong: str
+) -> None:
+    result, _ = load(server, f"{script}:Odd", users=5, parameters={"wrong": wrong})
+    table = result.requests
+    assert set(table[table["error"] == "script"]["user"]) == {3}
+    assert (table[table["user"] != 3]["user"].value_counts() > 3).sum() == 4
+    assert [kind for kind, _ in result.first_errors] == ["script"]
+    result.discard()
+
+
+def test_the_bounds_of_a_wait_may_stand_in_a_list(server: int, script: str) -> None:
+    result, _ = load(server, f"{script}:Listed", users=2, duration_s=0.5)
+    assert set(result.requests["error"]) == {""}
     result.discard()
 
 
@@ -298,6 +349,15 @@ def test_what_a_script_says_of_each_request_is_refused_beside_it(
     assert LoadOptions.of(options).workload().arrivals.kind == "scripted"
 
 
+def test_a_ramp_in_which_not_all_users_would_join_is_refused_with_a_script_as_well(
+    script: str,
+) -> None:
+    options = {"url": "http://127.0.0.1:1/", "script": f"{script}:Shopper", "users": 10}
+    with pytest.raises(ParameterError, match="--ramp 100: it is longer than the load"):
+        LoadOptions.of({**options, "ramp": 100}).workload()
+    assert LoadOptions.of({**options, "ramp": 12, "warmup": 2}).workload().arrivals.join_s == 1.2
+
+
 def test_actions_that_users_did_not_begin_are_counted_as_unsent(server: int, script: str) -> None:
     # The last four of ten users join after the end; an action takes 0.05 to 0.15 s.
     result, work = load(
@@ -323,6 +383,24 @@ def test_a_refusal_by_the_server_is_no_fault_of_the_script(chat: int, script: st
 def test_reading_a_body_above_the_limit_raises_an_error_with_a_way_out() -> None:
     with pytest.raises(NotServed, match="keep_body=False"):
         Reply(200, "body_too_large").json()
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(502, "status", b"", b"<html>"), Reply(0, "timeout"), Reply(200, "body", b"\xff")],
+)
+def test_json_that_a_failed_request_did_not_bring_is_no_fault_of_the_script(reply: Reply) -> None:
+    with pytest.raises(NotServed) as caught:
+        reply.json()
+    assert caught.value.kind == reply.error
+
+
+def test_what_a_request_brought_is_read_whether_it_failed_or_not() -> None:
+    assert Reply(404, "status", b"", b'{"error": 1}').json() == {"error": 1}
+    for body, told in ((b"", "keep_body=False"), (b"<html>", "Expecting value")):
+        with pytest.raises(ValueError, match=told):
+            Reply(200, "", b"", body).json()
 
 
 def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, script: str) -> None:

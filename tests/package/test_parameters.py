@@ -120,6 +120,7 @@ def test_a_number_where_text_belongs_is_refused_with_the_way_out() -> None:
 def asked_again(record: RunRecord) -> dict[str, Any]:
     """Return the parameters of the line by which a run is repeated."""
     words = shlex.split(command(record))
+    assert words[:5] == ["perflab", "run", record.experiment, "--backend", record.backend]
     typed = parse_assignments(after for before, after in pairwise(words) if before == "-p")
     return check(experiment(record.experiment).parameters, typed, "again").model_dump(mode="json")
 

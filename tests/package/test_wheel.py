@@ -13,11 +13,13 @@ import pytest
 from perflab.host import installer
 from perflab.paths import project_root
 
+INDEX = installer.variables()
+
 
 def call(*command: str, cwd: Path, **variables: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PERFLAB_")}
     done = subprocess.run(
-        command, cwd=cwd, env={**kept, **installer.variables(), **variables}, text=True,
+        command, cwd=cwd, env={**kept, **INDEX, **variables}, text=True,
         capture_output=True, check=False, timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from pathlib import Path
 
@@ -112,14 +113,24 @@ def test_the_server_is_blamed_only_where_nothing_else_can_be(
     assert fault(reasons) == whose
 
 
-def committed(root: Path, **row: object) -> Run:
+def committed(root: Path, *rows: dict[str, object]) -> Run:
     model = write_run(root / "model", blocks=1, requests=10)
     writer = RunWriter.create(root, model.record)
     treatment = model.record.treatments[0].name
-    identity = {"trial_id": "b000-p00-a0", "block": 0, "position": 0, "attempt": 0}
-    values = {**identity, "treatment": treatment, "state": "invalid", **row}
-    writer.commit_trial(values, None, None)
+    for position, row in enumerate(rows):
+        identity = {"trial_id": trial_id(0, position, 0), "block": 0, "position": position}
+        values = {**identity, "attempt": 0, "treatment": treatment, "state": "invalid", **row}
+        writer.commit_trial(values, None, None)
     return Run(writer.path)
+
+
+@pytest.mark.promise
+def test_a_whole_number_that_is_unknown_in_another_trial_costs_neither_trial(
+    tmp_path: Path,
+) -> None:
+    run = committed(tmp_path, {"x_bytes": 5}, {"x_bytes": math.nan})
+    assert run.problems == []
+    assert run.trials()["x_bytes"].tolist() == pytest.approx([5, math.nan], nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -132,17 +143,19 @@ def committed(root: Path, **row: object) -> Run:
         ([LATE], "mean_ms", False),
         ([LATE, SLEPT], "service_cpu_us_per_request", False),
         ([], "service_cpu_us_per_request", False),
+        ([LATE], "of_cpu_mean_ms", False),
         ([FAILED], "failure_share", True),
         ([FAILED, LATE], "failure_share", False),
     ],
 )
+@pytest.mark.promise
 def test_a_late_client_takes_nothing_from_what_the_service_counts(
     tmp_path: Path, reasons: list[Reason], response: str, enters: bool
 ) -> None:
-    run = committed(tmp_path, reasons=reasons)
+    run = committed(tmp_path, {"reasons": reasons})
     assert len(run.trials_of(response)) == enters
 
 
 def test_a_text_is_no_reason(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="reasons must be models with code, side and text"):
-        committed(tmp_path, reasons=["lost"])
+        committed(tmp_path, {"reasons": ["lost"]})

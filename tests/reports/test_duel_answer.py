@@ -208,9 +208,3 @@ def test_a_difference_of_failures_is_in_points_wherever_it_stands() -> None:
 
 def test_the_axis_of_an_effect_shows_an_interval_whose_blocks_are_all_alike() -> None:
     assert effect_rows.limits([0.0, 0.0], [-0.05, 0.05], 0.0) == pytest.approx((-0.056, 0.056))
-
-
-def test_a_duel_whose_trials_are_all_refused_answers_nothing() -> None:
-    refused = [finding("mean_ms", None), finding(CPU, None)]
-    assert answered(refused, "p50>1.05").startswith("new could not be compared: ")
-    assert answered(refused, "p50>1.05").endswith("; gate: not judged p50>1.05")

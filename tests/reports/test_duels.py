@@ -37,6 +37,7 @@ from perflab.recordings.responses import (
 from perflab.reports import duel_summary
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import pairs_of
+from perflab.reports.duel_table import result_table
 from perflab.reports.duels import beside_the_answer, other_answers, variant_sentences
 from perflab.reports.findings import sentences
 from perflab.reports.section import page_table, page_text
@@ -391,6 +392,24 @@ def test_no_failure_in_some_requests_leaves_room_for_failures_in_others() -> Non
     typical = typical_value(pd.DataFrame(counted), "failure_share")
     assert (typical.value, typical.low) == (0.0, 0.0)
     assert typical.high == pytest.approx(3.69 / 8_000, rel=0.01)
+
+
+def test_a_variant_may_have_the_name_of_a_column_of_the_table(duel_of_two: Run) -> None:
+    (pair,) = pairs_of(evaluate(duel_of_two), (), ())
+    usual = result_table(duel_of_two, [pair])
+    table = result_table(duel_of_two, [replace(pair, new="n", old="verdict")])
+    assert [*table.columns] == ["response", "verdict", "n", "ratio [95%]", "n", "verdict"]
+    assert table.to_numpy().tolist() == usual.to_numpy().tolist()
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("blocks", [3, 8])
+def test_a_share_of_failures_is_that_of_all_requests_and_lies_in_its_interval(blocks: int) -> None:
+    shares = [0.0] * (blocks - 1) + [0.02]
+    counted = {"failure_share": shares, resolution_column("failure_share"): [1 / 500] * blocks}
+    typical = typical_value(pd.DataFrame(counted), "failure_share")
+    assert typical.value == pytest.approx(0.02 / blocks)
+    assert typical.low < typical.value < typical.high
 
 
 def test_a_page_has_every_response_of_a_claim(duel_of_two: Run) -> None:

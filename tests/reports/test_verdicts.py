@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import html
-import shlex
 from dataclasses import replace
-from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from perflab.analysis.evaluation import evaluate
 from perflab.figures import EFFECT
-from perflab.parameters import as_text, parse_assignments
+from perflab.figures.origin import footer, page_of
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
 from perflab.reports.findings import ADJUSTED, readable_findings, reading_notes
-from perflab.reports.methods import command
+from perflab.reports.methods import first_said
 from perflab.reports.section import bottlenecks, section_text, write_section
 from perflab.reports.verdicts import shown_findings
 from tests.figures.shown import one_line, overlapping, picture
@@ -83,13 +82,12 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
     assert "nan" not in text.lower()
 
 
-def test_the_command_asks_for_the_parameters_that_were_measured(run) -> None:
-    words = shlex.split(command(run.record))
-    assignments = [word for before, word in pairwise(words) if before == "-p"]
-    assert parse_assignments(assignments) == {
-        name: as_text(value) for name, value in run.record.parameters.items()
-    }
-    assert words[:5] == ["perflab", "run", "synchronous_commit", "--backend", "process"]
+def test_of_a_killed_run_no_page_says_that_it_runs(tmp_path: Path) -> None:
+    killed = write_run(tmp_path, blocks=2, state="running")
+    assert first_said(killed)[0].startswith("This run is not finished: what follows rests on")
+    assert "run not finished" in footer(killed).splitlines()
+    begun = write_run(tmp_path / "begun", blocks=1, measured=0, state="running")
+    assert page_of(begun).nothing == "The run has no trial: it is not finished."
 
 
 def test_a_hostile_title_makes_no_picture_no_mark_and_no_element(tmp_path) -> None:

@@ -15,7 +15,7 @@ from perflab.host.lock import holder
 from perflab.stacks import cleanup
 from perflab.trials.progress import NOT_THE_RESULT
 
-pytestmark = [pytest.mark.slow, pytest.mark.browser]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(600)]
 SMALL = {
     "backend": "process", "blocks": 1, "fresh_blocks": 0, "requests": 60, "warmup_requests": 10,
     "concurrency": 5, "workers": 1, "pool_size": 4,

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 import tomllib
 from itertools import chain
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 
 from perflab.paths import project_root
 
 ROOT = project_root()
-# The part of conda's match specification that the file uses: a name and version constraints.
-SPEC = re.compile(r"^[a-z0-9][a-z0-9._-]*( (=|[<>]=?)[0-9][0-9a-z.]*(,[<>]=?[0-9.]+)*)?$")
-CONDA_NAMES = {
-    "brotli-python": "brotli",
-    "docker-py": "docker",
-    "matplotlib-base": "matplotlib",
-    "msgpack-python": "msgpack",
-}
+CONDA = runpy.run_path(str(ROOT / "scripts" / "conda_environment.py"))
 
 
 def requirements() -> list[Requirement]:
@@ -33,37 +26,15 @@ def requirements() -> list[Requirement]:
     ]
 
 
-def locked() -> dict[str, str]:
-    text = (ROOT / "requirements.lock").read_text()
-    return dict(reversed(re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", text, re.MULTILINE)))
-
-
-def environment() -> dict[str, str]:
-    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    specs = [item for item in listed if isinstance(item, str)]
-    for spec in specs:
-        assert SPEC.match(spec), spec
-    found = {}
-    for spec in specs:
-        name, _, version = spec.partition(" =")
-        found[CONDA_NAMES.get(name, name)] = version
-    for text in next(item for item in listed if isinstance(item, dict))["pip"]:
-        if text != "--editable .":
-            pinned = Requirement(text)
-            found[pinned.name] = str(pinned.specifier).removeprefix("==")
-    return found
-
-
 @pytest.mark.parametrize("requirement", requirements(), ids=lambda item: str(item.name))
-def test_every_direct_dependency_is_in_all_three_with_one_version(requirement: Requirement) -> None:
-    pinned = locked()[requirement.name]
-    assert requirement.specifier.contains(pinned)
-    assert environment()[requirement.name] == pinned
+def test_the_locked_version_of_a_direct_dependency_is_one_that_is_asked_for(
+    requirement: Requirement,
+) -> None:
+    assert requirement.specifier.contains(CONDA["locked_versions"]()[requirement.name])
 
 
-def test_the_conda_file_names_nothing_else() -> None:
-    extra = {"pip"} | {name for name in environment() if name.startswith("python ")}
-    assert set(environment()) - extra == {item.name for item in requirements()}
+def test_the_conda_file_is_that_of_the_project_and_its_lock() -> None:
+    assert (ROOT / "environment.yml").read_text() == CONDA["environment"]()
 
 
 def test_the_lock_holds_hashes_and_no_address() -> None:

@@ -17,6 +17,8 @@ from perflab.stacks.settings import reported
 from perflab.systems.inference.stacks import InferenceParameters, stack
 from tests.stacks.asking import infer, pids_of, started
 
+# The first of these tests builds images.
+pytestmark = pytest.mark.timeout(600)
 # The phases of an answer, and those of a database write.
 ALWAYS = ("request", "inference", "answer", "app")
 WRITE = ("pool", "execute", "commit", "release")

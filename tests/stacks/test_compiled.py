@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.stacks import compiler
 from perflab.stacks.backend import Work
 from perflab.stacks.builds import content_hash, files_of
+from perflab.stacks.docker import images
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
 
@@ -128,3 +130,28 @@ def test_what_dockerignore_leaves_out_is_no_part_of_a_users_image(tmp_path: Path
     before = content_hash(tmp_path)
     (tmp_path / ".env").write_text("changed")
     assert content_hash(tmp_path) == before
+
+
+@pytest.mark.promise
+def test_an_image_has_the_links_and_modes_of_its_folder_and_is_made_anew_with_them(
+    specimen: ServiceSpec,
+) -> None:
+    folder = specimen.folder
+    start, storage = folder / "start.sh", folder / "storage"
+    start.write_text("exec python app.py")
+    (folder / "sources").symlink_to("src")
+    storage.symlink_to("/no/such/place")
+    (folder / "logs").mkdir()
+    with tarfile.open(fileobj=images._context(specimen)) as archive:
+        entries = {entry.name: entry for entry in archive}
+    assert entries["sources"].linkname == "src"
+    assert entries["storage"].linkname == "/no/such/place"
+    assert entries["logs"].isdir()
+    hashes = [content_hash(folder)]
+    start.chmod(0o755)
+    hashes.append(content_hash(folder))
+    storage.unlink()
+    storage.symlink_to("/no/other/place")
+    hashes.append(content_hash(folder))
+    storage.unlink()
+    assert len({*hashes, content_hash(folder)}) == 4

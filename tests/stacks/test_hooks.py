@@ -93,7 +93,7 @@ def forget(*answers: tuple[int, str], interrupted: str = "", ended: str = "") ->
 
     with answering(answer) as port:
         labels = SimpleNamespace(service="web-2")
-        spec = SimpleNamespace(reset=SimpleNamespace(http="/reset"))
+        spec = SimpleNamespace(reset="/reset")
         launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
         words = {"exit_reason": lambda: ended, "log": lambda: "its log"}
         instance: Any = SimpleNamespace(launch=launch, **words)

@@ -103,6 +103,16 @@ def test_an_interrupted_command_is_ended_with_all_its_processes() -> None:
     assert of_service("patience", "it") == []
 
 
+def test_a_command_is_done_when_it_has_ended_although_it_left_a_server(tmp_path: Path) -> None:
+    began, file = time.monotonic(), tmp_path / "pid"
+    script = f"setsid sh -c 'echo $$ > {file}; exec sleep 30' & echo said; echo wrong >&2; exit 3"
+    done = run_command(["sh", "-c", script], never, "", os.environ)
+    assert time.monotonic() - began < 15, "it would sleep for half a minute"
+    assert (done.returncode, done.stdout, done.stderr) == (3, "said\n", "wrong\n")
+    wait_until(lambda: file.exists() and bool(file.read_text().strip()))
+    os.kill(int(file.read_text()), signal.SIGKILL)
+
+
 def test_an_interrupted_function_is_not_awaited_and_an_error_is_passed_on() -> None:
     began = time.monotonic()
     with pytest.raises(RunInterrupted, match="interrupted while it was built: enough"):

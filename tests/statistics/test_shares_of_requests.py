@@ -21,19 +21,6 @@ def side(*failed: int, requests: int = 1000) -> pd.DataFrame:
     return pd.DataFrame({"failed": failed, "requests": requests})
 
 
-@pytest.mark.parametrize(
-    ("rate", "low", "high"),
-    [
-        # 0 of N ends at 3.7/N; the others are in tables of Clopper and Pearson's limits.
-        (Rate(0, 10_000), 0.0, 3.69e-4),
-        (Rate(3, 100), 0.0062, 0.0852),
-        (Rate(100, 100), 0.9638, 1.0),
-    ],
-)
-def test_the_interval_of_a_share_is_exact(rate: Rate, low: float, high: float) -> None:
-    assert rate.ends(0.05) == pytest.approx((low, high), rel=0.01, abs=1e-5)
-
-
 def test_no_failures_on_both_sides_leave_what_may_have_been_missed() -> None:
     effect = difference_of_shares(side(*[0] * BLOCKS), side(*[0] * BLOCKS))
     assert effect.estimate == 0

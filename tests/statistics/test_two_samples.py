@@ -56,11 +56,12 @@ def test_four_of_four_may_still_be_two_of_five() -> None:
     assert Rate(0, 0).text() == "no case"
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 20), (3, 8), (19, 20)])
+@pytest.mark.parametrize(("hits", "n"), [(0, 20), (3, 8), (19, 20), (100, 100)])
 def test_the_ends_are_those_of_clopper_and_pearson(hits: int, n: int) -> None:
     low, high = Rate(hits, n).ends()
+    assert (low == 0, high == 1) == (hits == 0, hits == n)
     assert hits == 0 or stats.binom.sf(hits - 1, n, low) == pytest.approx(0.025)
-    assert stats.binom.cdf(hits, n, high) == pytest.approx(0.025)
+    assert hits == n or stats.binom.cdf(hits, n, high) == pytest.approx(0.025)
 
 
 def test_the_share_of_pairs_beyond_a_ratio_is_that_of_the_truth_in_95_of_100_cases() -> None:

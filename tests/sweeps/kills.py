@@ -18,6 +18,7 @@ from perflab.host.lock import holder
 from perflab.instruments.py_spy import tool
 from perflab.recordings import Run, list_runs
 from perflab.stacks import cleanup
+from perflab.stacks.service_processes import is_alive
 from perflab.sweeps.folder import Journal
 from tests.sweeps.swept import Swept
 
@@ -77,7 +78,7 @@ def killed_one_by_one(
                 _, others = psutil.wait_procs(before, timeout=WITHIN_S)
                 kills.longest_s = max(kills.longest_s, time.monotonic() - began)
                 kills.faults += [
-                    f"goes on: {each}, {_threads(each)}" for each in others if _is_alive(each)
+                    f"goes on: {each}, {_threads(each)}" for each in others if is_alive(each)
                 ]
         output, _ = child.communicate(timeout=200)
         code = child.returncode
@@ -90,12 +91,6 @@ def killed_one_by_one(
     kills.attempts = int(swept.cells()["attempts"].sum())
     kills.files = len(digests)
     return kills
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 def _threads(process: psutil.Process) -> str:

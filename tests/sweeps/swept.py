@@ -38,7 +38,7 @@ class Swept:
     def __init__(self, folder: Path, lengths: list[int]) -> None:
         self.file = folder / "some.yaml"
         # A kernel checks once a second that its parent lives, so a cell to be killed lasts longer.
-        seconds = [1.0 if length >= TO_BE_KILLED else 0.3 for length in lengths]
+        seconds = [0.5 if length >= TO_BE_KILLED else 0.3 for length in lengths]
         self.file.write_text(SWEEP.format(lengths=lengths, seconds=seconds))
         self.runs = folder / "runs"
         self._sweeps = folder / "sweeps"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
-import json
 import os
 import signal
 import subprocess
@@ -203,17 +203,9 @@ def test_a_sweep_goes_on_in_the_folder_of_its_own_file_alone(sweep: Sweep, tmp_p
     # The folder of a sweep that was moved is found by its content.
     other.file.unlink()
     assert newest_folder(sweep) == folders[other.file]
-    # A kill came before the first session, or an earlier version wrote the journal.
+    # A kill came before the first session.
     empty = new_folder(other)
     assert newest_folder(sweep) == empty
-    Journal(empty).add(session_now(other).model_copy(update={"file": ""}))
-    assert newest_folder(sweep) == empty
-
-
-def test_a_session_that_an_earlier_version_wrote_is_read(tmp_path: Path) -> None:
-    line = {"event": "session", "cells": ["a"], "sources": {}, "machine": {}}
-    (tmp_path / "journal.jsonl").write_text(json.dumps(line) + "\n")
-    assert Journal(tmp_path).sessions[0].file == ""
 
 
 @pytest.mark.promise
@@ -229,6 +221,14 @@ def test_a_notebook_that_fails_leaves_the_run_that_it_began(
     events: list[Event] = []
     ended = attempt.carry_out(sweep.cells[0], 1, {}, tmp_path / "cell", 0.0, events.append)
     assert (ended.run_id, ended.error, len(events)) == ("half", "planted", 1)
+
+    def full(path: Path, _content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(attempt, "replace_file", full)
+    words = r"\.log: cannot be written .* make room on that disk, or point PERFLAB_SWEEPS"
+    with pytest.raises(RecordingError, match=words):
+        attempt.carry_out(sweep.cells[0], 1, {}, tmp_path / "cell", 0.0, events.append)
 
 
 def test_the_page_has_a_row_per_cell_and_says_what_others_wrote_as_text(

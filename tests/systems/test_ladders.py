@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, get_args
 
 import pytest
 
@@ -13,10 +13,7 @@ from perflab.errors import ParameterError, RecordingError
 from perflab.recordings.responses import named
 from perflab.systems.chat.rungs import RUNGS
 from perflab.systems.chat.stacks import Rung as ChatRung
-from perflab.systems.llm import rungs as llm_rungs
-from perflab.systems.metricstream import rungs as metricstream_rungs
-from perflab.systems.registry import rungs as registry_rungs
-from perflab.trials.ladders import Ladder, read_ladder
+from perflab.trials.ladders import LadderParameters, read_ladder
 from perflab.trials.plan import RunPlan
 from tests.systems.planned import plan_of
 
@@ -51,30 +48,23 @@ def test_a_rung_of_another_set_is_refused_and_the_known_ones_are_listed() -> Non
 
 def plans(name: str) -> list[RunPlan]:
     """Return the default plan, and one with all sets or rungs."""
-    fields = systems.experiment(name).parameters.model_fields
+    model = systems.experiment(name).parameters
     parameter_sets: list[dict[str, object]] = [{}]
-    if "sets" in fields:
-        (sets, _) = get_args(fields["sets"].annotation)
-        parameter_sets.append({"sets": get_args(sets)})
+    if issubclass(model, LadderParameters):
+        parameter_sets.append({"sets": [*model.ladder.sets]})
     if name == "chat_ladder":
         parameter_sets += [{"preset": "published"}, {"rungs": tuple(RUNGS)}]
     return [plan_of(name, **parameters) for parameters in parameter_sets]
 
 
-TABLES = {
-    "registry_downloads": registry_rungs.LADDER,
-    "connection_lifecycle": metricstream_rungs.LADDER,
-    "llm_streaming": llm_rungs.LADDER,
-}
-
-
-@pytest.mark.parametrize(("name", "ladder"), TABLES.items())
-def test_the_sets_of_the_table_are_those_that_the_parameter_offers(
-    name: str, ladder: Ladder[Any]
-) -> None:
-    (sets, _) = get_args(systems.experiment(name).parameters.model_fields["sets"].annotation)
-    of_parameter = {llm_rungs.LIMITS} if name == "llm_streaming" else set()
-    assert set(ladder.sets) | of_parameter == set(get_args(sets))
+@pytest.mark.parametrize("name", LADDERS)
+def test_every_set_is_explained_and_no_other_can_be_named(name: str) -> None:
+    model = systems.experiment(name).parameters
+    assert issubclass(model, LadderParameters)
+    explained = re.findall(r"(\w+) \(", str(model.model_fields["sets"].description))
+    assert set(explained) == set(model.ladder.sets)
+    with pytest.raises(ParameterError, match=rf"no set 'nowhere'.*{explained[0]}"):
+        plan_of(name, sets="nowhere")
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ from perflab.recordings import Run, RunWriter
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.progress import Event, Note, TrialBegun, TrialDone
+from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.session import Session
 from perflab.trials.trial import Bench
 from tests.load.planted import BEGIN_NS, S, load_result
 
 REQUESTS = 500
 BACKEND: Any = SimpleNamespace(name="process", network_path="loopback")
-AnyEvent = TypeVar("AnyEvent", Note, TrialBegun, TrialDone)
+AnyEvent = TypeVar("AnyEvent", LoadProgress, Note, TrialBegun, TrialDone)
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Generator:
         assert address.startswith("http://127.0.0.1:")
         self.notes.append("load")
         self.loads += 1
-        on_progress(Progress(finished=1))
+        on_progress(Progress())
         facts = {"latency_s": 0.05, "cpu_ns": S // 10, **self.facts}
         if workload.windows is not None:
             facts["windows"] = instants_of(workload.arrivals, BEGIN_NS)  # type: ignore[arg-type]
@@ -157,6 +157,7 @@ class Generator:
                 break
         if self.fails:
             raise self.fails
+        on_progress(Progress(finished=REQUESTS))
         done_s = 0.4 + np.arange(REQUESTS) * 0.01
         return load_result(self.folder / str(self.loads), done_s, **facts)
 

@@ -21,7 +21,7 @@ from perflab.reports.section import page_text, section_text
 from perflab.stacks.spec import load_service, render
 from perflab.trials.arguments import asked_for, order_of
 from perflab.trials.conductor import Conductor
-from perflab.trials.progress import Note, TrialDone, parse
+from perflab.trials.progress import Event, Note, RunBegun, TrialDone, parse
 from tests.golden.recordings import write_recording
 
 LITERAL, WORD = "Bearer literal-Zz11", "word-Yy22"
@@ -144,14 +144,25 @@ def test_a_section_names_the_folder_of_a_service_and_no_place_of_the_machine(
     assert f"new=git:other@{'b' * 40}" in lines
 
 
+def emitted(*events: Event) -> list[Event]:
+    written = StringIO()
+    conductor = Conductor(SimpleNamespace(), SimpleNamespace(), written)  # type: ignore[arg-type]
+    for event in events:
+        conductor.emit(event)
+    return [parse(line.encode()) for line in written.getvalue().splitlines()]
+
+
 @pytest.mark.promise
 def test_an_event_stays_one_where_a_number_is_a_credential() -> None:
     credentials.keep("1000", "PIN")
-    written = StringIO()
-    conductor = Conductor(SimpleNamespace(), SimpleNamespace(), written)  # type: ignore[arg-type]
-    conductor.emit(Note(text="the pin is 1000"))
     done = TrialDone(trial_id="a", state="valid", throughput_rps=1000)
-    conductor.emit(done)
-    assert [parse(line.encode()) for line in written.getvalue().splitlines()] == [
-        Note(text="the pin is {env:PIN}"), done,
+    assert emitted(Note(text="the pin is 1000"), done) == [Note(text="the pin is {env:PIN}"), done]
+
+
+@pytest.mark.promise
+def test_a_run_is_found_where_a_folder_has_the_name_that_a_password_has() -> None:
+    credentials.keep("shop", "DB_PASSWORD")
+    begun = RunBegun(run_id="20260102-a", path="/home/me/code/shop/runs/a", backend="process")
+    assert emitted(begun, Note(text="it is shop")) == [
+        begun, Note(text="it is {env:DB_PASSWORD}"),
     ]  # fmt: skip

@@ -10,19 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from perflab import systems
 from perflab.recordings import Run, newest_runs
 from perflab.recordings.schema import read_record
 from perflab.trials.duration import about, expected_s
 from perflab.trials.plan import RunPlan
 from tests.support.synthetic import write_run
+from tests.systems.planned import plan_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def plan_of(name: str, **parameters: Any) -> RunPlan:
-    experiment = systems.experiment(name)
-    return experiment.plan(experiment.check(parameters))
 
 
 def measured(plan: RunPlan, seconds: float, **changes: Any) -> Run:

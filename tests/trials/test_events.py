@@ -12,7 +12,7 @@ import pytest
 
 from perflab.errors import ConductorLost, RunInterrupted
 from perflab.trials.client import conduct
-from perflab.trials.plan import Order
+from perflab.trials.plan import Order, RunPlan
 from perflab.trials.progress import (
     NOT_THE_RESULT,
     Event,
@@ -117,30 +117,45 @@ def test_a_conductor_that_dies_on_import_is_told_as_such(
         conduct(order(tmp_path), lambda _: None)
 
 
-def test_the_conductors_error_comes_back_under_its_own_class(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+VARIANTS = ["a=url:http://127.0.0.1:1", "b=url:http://127.0.0.1:2"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "command"),
+    [
+        (plan_of("synchronous_commit"), "run"),
+        (plan_of("custom_service", variants=VARIANTS), "duel"),
+    ],
+)
+def test_the_conductors_error_comes_back_under_its_class_with_the_command_that_goes_on(
+    plan: RunPlan, command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     failure = Failed(kind="RunInterrupted", text="the user ended it")
     stand_in(monkeypatch, BEGUN.model_dump_json(), failure.model_dump_json(), ends=True)
-    with pytest.raises(RunInterrupted, match=r"the user ended it.*--resume 20260102-a"):
-        conduct(order(tmp_path), lambda _: None)
+    words = rf"the user ended it.*'perflab {command} --resume 20260102-a'"
+    with pytest.raises(RunInterrupted, match=words):
+        conduct(Order(plan=plan, runs=tmp_path), lambda _: None)
 
 
-def test_an_interrupted_duel_names_the_command_that_finishes_it(
+def test_a_run_that_was_finished_before_it_was_interrupted_has_its_answer(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    failure = Failed(kind="RunInterrupted", text="the user ended it")
-    stand_in(monkeypatch, BEGUN.model_dump_json(), failure.model_dump_json(), ends=True)
-    variants = [f"{name}=url:http://127.0.0.1:{port}" for name, port in (("a", 1), ("b", 2))]
-    duel = Order(plan=plan_of("custom_service", variants=variants), runs=tmp_path)
-    with pytest.raises(RunInterrupted, match=r"'perflab duel --resume 20260102-a'"):
-        conduct(duel, lambda _: None)
+    stand_in(monkeypatch, BEGUN.model_dump_json())
+    events: list[Event] = []
+
+    def show(event: Event) -> None:
+        events.append(event)
+        if event == BEGUN:
+            raise KeyboardInterrupt
+
+    assert conduct(order(tmp_path), show) == Path(BEGUN.path)
+    assert "interrupted" in str(events[-1])
 
 
 TRIAL = TrialBegun(
     number=2, of=6, block=1, blocks=3, treatment="on", label="commit <on>", left_s=80.0
 )
-LOAD = LoadProgress(finished=400, of=1000, seconds=20.0, failed=3)
+LOAD = LoadProgress(finished=400, of=1000, seconds=20.0, rate_rps=50.0, failed=3)
 
 
 def test_a_terminals_line_says_live_and_counts_the_time_left_down() -> None:
@@ -148,8 +163,10 @@ def test_a_terminals_line_says_live_and_counts_the_time_left_down() -> None:
     narrator.line(TRIAL)
     text, stays = narrator.line(LOAD)
     assert not stays
-    assert "trial 2/6, block 1/3: commit <on>, about 1:00 left  live: 400/1000 at" in text
+    assert "trial 2/6, block 1/3: commit <on>, about 1:00 left  live: 400/1000 at 50/s, " in text
     assert text.endswith("3 failed")
+    text, _ = narrator.line(LOAD.model_copy(update={"rate_rps": None}))
+    assert text.endswith("live: 400/1000, 3 failed")
 
 
 class Display:

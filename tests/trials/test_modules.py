@@ -32,6 +32,7 @@ BROKEN = {
     "empty": ("", "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"),
     "raises": ("1 / 0", "ZeroDivisionError when it is imported: division by zero (line 1"),
     "exits": ("import sys; sys.exit('gone')", "SystemExit when it is imported: gone"),
+    "unread": ("def (", "SyntaxError when it is imported: invalid syntax (line 1"),
     "number": ("EXPERIMENT = 3", "its EXPERIMENT is a int, not an Experiment"),
     "twin": (COPY, "its EXPERIMENT is named 'synchronous_commit'; name it like the file, 'twin'"),
     "typeless": (
@@ -81,6 +82,22 @@ def test_the_others_are_listed_and_every_broken_one_is_named(
     # A path may be broken over two lines.
     told = "".join(output.split())
     assert all(f"leftout:{folder / name}.py:" in told for name in BROKEN)
+
+
+@pytest.mark.parametrize("fault", ["1 / 0", "def ("])
+def test_a_system_whose_own_package_is_broken_leaves_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str], fault: str
+) -> None:
+    (folder / "in_vain.py").write_text(COPY)
+    package = folder.parent / "__init__.py"
+    package.write_text(fault)
+    command()
+    output = capsys.readouterr().out
+    assert re.search("synchronous_commit +How much throughput", output)
+    told = "".join(output.split())
+    assert f"leftout:{folder / 'in_vain.py'}:" in told
+    assert f"(line1of{package})" in told
+    assert systems.ready_stacks()
 
 
 def test_a_claim_without_a_source_is_refused_with_its_file(folder: Path) -> None:

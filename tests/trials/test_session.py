@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from perflab.analysis.noise import RESTED, doubt
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.host.placing import placement
+from perflab.load.workers.generator import Progress
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.recordings import Contrast, Run, RunRecord, UntilDecided, check_same
 from perflab.recordings.design import Design
@@ -20,7 +22,7 @@ from perflab.stacks.spec import load_service
 from perflab.statistics.interim_analysis import PlannedLook, planned
 from perflab.systems import names
 from perflab.trials.conductor import new_record
-from perflab.trials.progress import Note, TrialBegun, TrialDone
+from perflab.trials.progress import LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.treatment_records import treatment_records
 from perflab.trials.trial import TrialTables
 from tests.systems.planned import plan_of
@@ -85,6 +87,18 @@ def test_a_load_at_the_start_goes_to_each_treatment_once_after_every_start(tmp_p
     assert steps == [*of_two_blocks, "stop", *of_two_blocks]
     # It is in no trial.
     assert run.trials()["requests"].tolist() == [REQUESTS] * 8
+
+
+def test_the_live_rate_is_that_of_the_load_without_what_comes_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, before_s = Told(tmp_path, blocks=1), 0.3
+    monkeypatch.setattr(session.residents, "reset", lambda _: time.sleep(before_s))
+    session.go()
+    first, last = session.of(LoadProgress)[:2]
+    assert first.rate_rps is None
+    assert last.rate_rps is not None
+    assert last.rate_rps >= REQUESTS / (last.seconds - before_s)
 
 
 def test_only_the_first_of_the_remaining_blocks_is_another_attempt(tmp_path: Path) -> None:
@@ -291,6 +305,24 @@ def test_a_service_that_answers_faster_in_its_turns_than_without_a_break_is_told
     if is_told:
         assert "b answered in 12 ms in a load without a break, and in 5 ms in its turns" in texts[0]
         assert texts[0] in doubt(run)
+
+
+def test_no_live_rate_is_told_of_a_load_with_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = in_slices(tmp_path)
+
+    def measured(benches: Any, of_block: Any, _: object, ids: Any, __: object) -> list[TrialTables]:
+        # One of them is shown.
+        for bench in [*benches.values()] * 2:
+            bench.on_progress(Progress(finished=10))
+        return [
+            TrialTables({**ids[item.name], "state": "valid", "reasons": []}) for item in of_block
+        ]
+
+    monkeypatch.setattr("perflab.trials.session.measure_block", measured)
+    session.go()
+    assert [event.rate_rps for event in session.of(LoadProgress)] == [None] * 4
 
 
 @pytest.mark.promise

@@ -41,7 +41,6 @@ from perflab.analysis.accounts.libraries import library_of
 from perflab.analysis.accounts.under_load import only_under_load
 from perflab.recordings import Run
 from perflab.recordings.causes import ALONE, LOADED, MODULE, PROFILED, part_of
-from perflab.recordings.columns import schemas
 
 # An entry that never is this share of a response time cannot be a cause, and is not tested.
 LEAST_SHARE = 0.02
@@ -172,12 +171,7 @@ def judged(accounts: pd.DataFrame, functions: pd.DataFrame, new: str, old: str) 
 
 
 def measured_of(part: Run, table: str) -> pd.DataFrame:
-    """Return the rows of all trials that did not fail: a late client changes none of them.
-
-    Recordings of earlier versions lack tables; these have no rows.
-    """
-    if table not in schemas(part.record.tables):
-        return pd.DataFrame()
+    """Return the rows of all trials that did not fail: a late client changes none of them."""
     trials = part.current_trials()
     return part.table(table, [*trials.loc[trials["state"] != "failed", "trial_id"]])
 

@@ -14,11 +14,11 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.families import holm
+from perflab.statistics.mean_intervals import NO_DISTANCE
 from perflab.statistics.quantiles import t_interval
 
-LEVEL = 0.05
-NO_SPREAD = 1e-12
 METRIC = "metric"
 # A metric of at least this share of the response time, on both sides, is the response time.
 THE_REQUEST = 0.8
@@ -48,7 +48,7 @@ class Entry:
     @property
     def differs(self) -> bool:
         """Whether the sides differ for certain."""
-        return self.adjusted <= LEVEL
+        return self.adjusted <= USUAL_P
 
 
 def by_block(
@@ -120,7 +120,7 @@ def _p_value(changes: np.ndarray) -> float:
     if n < 2:
         return math.nan
     error = float(changes.std(ddof=1)) / math.sqrt(n)
-    if error <= NO_SPREAD * abs(mean):  # counts are often the same in all blocks
+    if error <= NO_DISTANCE * abs(mean):  # counts are often the same in all blocks
         return 0.0 if mean else 1.0
     return float(2 * special.stdtr(n - 1, -abs(mean) / error))
 

@@ -15,8 +15,6 @@ def library_of(functions: pd.DataFrame, function: str, cpu: Entry, new: str, old
 
     ``functions`` has treatment, function, library ('': none) and samples.
     """
-    if "library" not in functions:  # a recording of an earlier version
-        return ""
     changes: dict[str, float] = {}
     of_function = functions[functions["function"] == function]
     for side, ms in ((new, cpu.new), (old, -cpu.old)):

@@ -8,7 +8,6 @@ import pandas as pd
 
 from perflab.analysis.accounts.entries import (
     CPU,
-    LEVEL,
     RESPONSE,
     Entry,
     by_block,
@@ -17,6 +16,7 @@ from perflab.analysis.accounts.entries import (
     has_both,
     is_response,
 )
+from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.in_words import number
 
 # From this share on a difference comes only under load; a core that is busier is full.
@@ -45,7 +45,7 @@ def only_under_load(
         return ""
     response = entry_of(times[RESPONSE], new, old)
     only_ms = response.change - alone.change
-    if not response.p_value <= LEVEL or only_ms / response.change < ONLY_LOADED:
+    if not response.p_value <= USUAL_P or only_ms / response.change < ONLY_LOADED:
         return ""
     waits = times.loc[:, times.columns.get_level_values("kind") == "wait"]
     of_metrics = entries_of(metrics, new, old)
@@ -62,7 +62,9 @@ def only_under_load(
         what = f"in {name}, for what one request uses at a time: a lock, a pool"
     else:
         what = f"for {ONE_AT_A_TIME}"
-    of_whole = f"{number(abs(only_ms))} of {number(abs(response.change))} ms"
+    whole_ms = abs(response.change)
+    # It is more than the whole if requests that come one at a time have become faster.
+    of_whole = f"{number(min(abs(only_ms), whole_ms))} of {number(whole_ms)} ms"
     return f"{of_whole} come only under the load: requests wait {what}"
 
 

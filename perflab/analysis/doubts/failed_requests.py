@@ -34,7 +34,7 @@ def refuse_unlike(run: Run, contrast: Contrast, trials: pd.DataFrame) -> None:
     Failures themselves are compared in any case, and nothing is said where the load is to end by
     failures.
     """
-    if OF_FAILURES.fullmatch(contrast.response):
+    if OF_FAILURES.fullmatch(split_request(contrast.response)[0]):
         return
     sides = {
         "/".join(levels.values()): trials[trials["treatment"].isin(run.record.selected(levels))]

@@ -30,6 +30,7 @@ from perflab.analysis.doubts.answer_classes import (
     is_near,
     is_of_elements,
 )
+from perflab.statistics.in_words import as_share
 
 # Unseen classes may make up this share of the answers, or this many times the share of the checked
 # answers that no other checked answer is like (Good and Turing: I. J. Good, Biometrika 40, 1953).
@@ -168,7 +169,7 @@ class Unseen:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+    return as_share(share, int(share < 0.0995))
 
 
 def _is_more_than_few(unseen: float, number: float) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -20,6 +19,7 @@ from perflab.analysis.doubts.answer_classes import (
 )
 from perflab.analysis.doubts.new_answers import Checked, risen, unseen
 from perflab.recordings import Run
+from perflab.recordings.run import once_per_record
 from perflab.statistics.in_words import counted
 
 TABLE = "answers"
@@ -35,8 +35,6 @@ WAY_OUT = (
     "If they are right, give a text that every right answer holds (--expect-body), and each is "
     "held against it instead"
 )
-# Sentences by treatment, of runs that were judged.
-_TOLD: WeakKeyDictionary[Run, tuple[object, dict[str, str]]] = WeakKeyDictionary()
 
 
 def answer_rows(when: str, answers: Mapping[str, Iterable[Answers]]) -> pd.DataFrame:
@@ -52,12 +50,13 @@ def answer_rows(when: str, answers: Mapping[str, Iterable[Answers]]) -> pd.DataF
     )
 
 
+@once_per_record
 def unseen_answers(run: Run) -> dict[str, str]:
     """Return a sentence for each treatment whose answers under load nothing has checked."""
-    record, told = _TOLD.get(run, (None, {}))
-    if record is not run.record:
-        told = _unseen_answers(run)
-        _TOLD[run] = run.record, told
+    told: dict[str, str] = {}
+    for request, of_request in _by_request(run):
+        # Of each treatment the first sentence is enough.
+        told = _unseen_of(run, request, of_request) | told
     return told
 
 
@@ -67,19 +66,9 @@ def _by_request(run: Run, *when: str) -> Iterator[tuple[str, pd.DataFrame]]:
         return
     # What was answered in a trial that is not valid was answered all the same.
     rows = run.table(TABLE, [*run.current_trials()["trial_id"]])
-    if REQUEST not in rows:  # of runs before loads had several requests
-        rows = rows.assign(**{REQUEST: ""})
     rows = rows[rows["when"].isin(when)] if when else rows
     for request, of_request in rows.groupby(REQUEST, sort=False):
         yield str(request), of_request
-
-
-def _unseen_answers(run: Run) -> dict[str, str]:
-    told: dict[str, str] = {}
-    for request, of_request in _by_request(run):
-        # Of each treatment the first sentence is enough.
-        told = _unseen_of(run, request, of_request) | told
-    return told
 
 
 def _unseen_of(run: Run, request: str, rows: pd.DataFrame) -> dict[str, str]:

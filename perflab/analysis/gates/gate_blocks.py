@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.families import smallest_p
-from perflab.statistics.interim_analysis import ROUNDING, LooksTaken, UntilDecided
+from perflab.statistics.interim_analysis import LooksTaken, UntilDecided
 from perflab.statistics.interim_analysis import smallest_p as smallest_p_of_looks
 from perflab.statistics.mean_intervals import SMALLEST_N, SMALLEST_SIGNED_RANK
+from perflab.statistics.signed_rank import ROUNDING
 
 # So many trials of a side may be lost.
 SPARE_BLOCKS = 1

@@ -22,7 +22,6 @@ from perflab.reports.figures import views_of
 from perflab.reports.verifying import verify
 from perflab.statistics.in_words import capitalized
 
-__all__ = ["Content", "Destination", "export_figures", "export_sections", "verify_files"]
 PICTURES = ("svg", "png", "pdf")
 
 

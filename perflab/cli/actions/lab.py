@@ -27,6 +27,7 @@ from perflab.paths import figures_dir, is_checkout, runs_dir
 from perflab.project import project
 from perflab.recordings import REFERENCE, Run, open_run
 from perflab.reports.answer_page import answer_page
+from perflab.reports.methods import command
 from perflab.reports.rules import findings_of
 from perflab.statistics.in_words import as_share, counted
 from perflab.sweeps.attempt import execute
@@ -102,7 +103,7 @@ def _table(answers: Sequence[Answered]) -> list[str]:
         if text := shipped.get(answer.question):
             lines.append(f"  {'':{width}}  the reference: {text}")
         if 0 < answer.blocks <= MOST_BLOCKS:
-            lines.append(f"  {'':{width}}  {_way_out(run, answer.blocks)}")
+            lines.append(f"  {'':{width}}  {way_out(run, answer.blocks)}")
     return lines
 
 
@@ -115,14 +116,19 @@ def _of_reference(experiment: str) -> list[Answer]:
     return answers_of(run, findings_of(run))
 
 
-def _way_out(run: Run, blocks: int) -> str:
-    """Return the command that decides a question, and how long it takes."""
+def way_out(run: Run, blocks: int) -> str:
+    """Return the command that asks a run's question in more blocks, and how long it takes."""
     record = run.record
     took_s = (
         datetime.fromisoformat(record.finished_at) - datetime.fromisoformat(record.created_at)
     ).total_seconds()
     length = minutes(took_s / max(1, record.blocks) * blocks)
-    return f"-> perflab run {record.experiment} -p blocks={blocks}   (about {length})"
+    # What it has by default need not be typed, and its order of trials is drawn anew.
+    usual = systems.experiment(record.experiment).check({}).model_dump(mode="json")
+    usual["seed"] = record.parameters.get("seed")
+    typed = {name: value for name, value in record.parameters.items() if value != usual.get(name)}
+    longer = record.model_copy(update={"parameters": {**typed, "blocks": blocks}})
+    return f"-> {command(longer)}   (about {length})"
 
 
 def _links(answers: Sequence[Answered]) -> list[str]:

@@ -40,7 +40,10 @@ def search_problems(
         texts.append("--find-capacity needs an --objective, like 'p99<100ms'")
     if not (options.users or options.rate):
         texts.append("--find-capacity needs --users or --rate to begin with")
-    unused = {**outputs, "--script": options.script, "--requests": options.requests}
+    unused = {
+        **outputs, "--script": options.script, "--requests": options.requests,
+        "--stop-after-failures": options.stop_after_failures,
+    }  # fmt: skip
     return texts + [
         f"{flag} does not go with --find-capacity, which sends many loads"
         for flag, value in unused.items()

@@ -1,8 +1,9 @@
-"""Shows one run on a terminal."""
+"""Shows one run, or the summary of a load that was kept, on a terminal."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -11,6 +12,7 @@ from rich.text import Text
 from perflab import api
 from perflab.analysis.between_runs import NOTES, against_first
 from perflab.analysis.noise import noise_flags, noise_report
+from perflab.analysis.time_parts import parts_of_load
 from perflab.analysis.typical_values import measured_responses
 from perflab.analysis.validity import validity_table
 from perflab.cli.outputs import (
@@ -21,9 +23,13 @@ from perflab.cli.outputs import (
     print_shown,
     print_table,
 )
+from perflab.errors import RecordingError
+from perflab.load.records.record import FILE, read
+from perflab.load.summary_table import table as load_table
 from perflab.recordings import Run
 from perflab.recordings.display import Shown
 from perflab.recordings.schema import is_imported
+from perflab.reports.cells import cell_text
 from perflab.reports.duels import are_variants, variant_sentences
 from perflab.reports.methods import first_said
 from perflab.reports.rules import findings_of
@@ -55,6 +61,18 @@ def show_run(reference: str, *, full: bool) -> None:
     _print_circumstances(run)
     if not full:
         print(f"\nEvery trial, number and verdict:\nperflab show {run.run_id} --full")
+
+
+def show_load(folder: Path) -> None:
+    """Print the summary of a load, and where the time went."""
+    try:
+        print(load_table(read(folder)))
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{folder / FILE}: cannot be read: {error}") from None
+    parts = parts_of_load(folder / "requests.parquet")
+    if len(parts):
+        print()
+        print_table(frame_table(parts.rename_axis("part, mean ms").reset_index().map(cell_text)))
 
 
 def _print_answers(run: Run) -> None:

@@ -15,8 +15,6 @@ from perflab.sweeps.cells import Sweep, open_sweep
 from perflab.sweeps.execution import SweepOptions, carry_out_sweep
 from perflab.trials.duration import about, earlier_runs, expected_s
 
-__all__ = ["SweepOptions", "carry_out", "print_plan"]
-
 
 def carry_out(file: Path, options: SweepOptions, scheduler: str, results: str) -> Mapping[str, int]:
     """Execute all cells, here or on the workers of a scheduler; return their number by state."""

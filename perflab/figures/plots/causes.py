@@ -59,7 +59,9 @@ def draw_causes(table: pd.DataFrame, page: Page) -> LabFigure:
     most = 1.5 * table["change"].abs().max()
     within = (-most, most)
     # A treatment may stand against several others: each pair has a panel.
-    pairs = [*dict.fromkeys(zip(table["treatment"], table["against"], strict=True))][:MOST_PAIRS]
+    every = [*dict.fromkeys(zip(table["treatment"], table["against"], strict=True))]
+    pairs = every[:MOST_PAIRS]
+    part = f" The first {len(pairs)} of {len(every)} pairs; the table has all."
     table = table.assign(pair=[*map(_pair, table["treatment"], table["against"])])
     words = {name: style.label for name, style in page.styles.items()}
     wide_in = PANELS_IN / len(pairs)
@@ -78,7 +80,8 @@ def draw_causes(table: pd.DataFrame, page: Page) -> LabFigure:
         TITLE,
         "What changes in a request, in ms, of one user whose requests come one at a time: mean over"
         f" blocks with its 95% interval{', and both sides at the right' * (len(pairs) == 1)}. Below"
-        f" the response time stand its parts, the largest change first. {ARROW}",
+        f" the response time stand its parts, the largest change first. {ARROW}"
+        f"{part * (len(every) > len(pairs))}",
         layers=(
             Rules((EQUAL,), ls="-"),
             Intervals((ENTRY,), by="treatment", within=within, size=4.5, lw=1.3, keyed=False),

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.typical_values import typical_value
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points
-from perflab.figures.origin import TYPICAL, Page, estimate_row, trials_shown
+from perflab.figures.origin import TRIAL, TYPICAL, Page, trials_and_typical
 from perflab.figures.theme import Style, appearance
 from perflab.figures.view import View, varies
 from perflab.recordings import Run
 
-RATE, TRIAL = "rate", "trial"
+RATE = "rate"
 # An interval may reach this many times beyond the trials.
 BEYOND = 3.0
 RATE_COLUMNS = ["response", "what", "series", "rate", "state", "value", "low", "high"]
@@ -33,27 +32,17 @@ def rate_table(run: Run, panels: Mapping[str, str]) -> pd.DataFrame:
     treatments = run.record.treatments
     rates = {item.name: float(item.levels[RATE]) for item in treatments}
     words = {item.name: item.label.removesuffix(f", {item.levels[RATE]}/s") for item in treatments}
-    trials = trials_shown(run)
-    trials = trials.assign(
-        what=TRIAL, series=trials["treatment"].map(words), rate=trials["treatment"].map(rates)
-    )
-    place = trials["series"].map([*dict.fromkeys(words.values())].index)
-    trials = trials.assign(place=place).sort_values(["place", "rate", "block"])
-    parts = [part for response in panels for part in _of_response(response, trials)]
-    return pd.concat(parts, ignore_index=True).reindex(columns=RATE_COLUMNS)
-
-
-def _of_response(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
-    points = trials.assign(response=response, value=trials[response].astype(float)).dropna(
-        subset=["value"]
-    )
-    valid = trials[trials["state"] == "valid"]
-    typical = [
-        {"series": series, "rate": rate, **estimate_row(found)}
-        for (series, rate), group in valid.groupby(["series", "rate"], sort=False)
-        if (found := typical_value(group, response)).n > 1 and np.isfinite(found.value)
+    rows = trials_and_typical(run, {response: (response, 1.0) for response in panels})
+    rows = rows[(rows["what"] == TRIAL) | (rows["n"] > 1)].rename(columns={"panel": "response"})
+    rows["series"], rows["rate"] = rows["treatment"].map(words), rows["treatment"].map(rates)
+    order = [
+        rows["response"].map([*panels].index),
+        rows["what"] != TRIAL,
+        rows["series"].map([*dict.fromkeys(words.values())].index),
+        rows["rate"],
     ]
-    return [points, pd.DataFrame(typical).assign(response=response)]
+    # Trials of a treatment stay in the order of their blocks.
+    return rows.iloc[np.lexsort(order[::-1])].reset_index(drop=True)[RATE_COLUMNS]
 
 
 def draw_rates(table: pd.DataFrame, page: Page, title: str, panels: Mapping[str, str]) -> LabFigure:

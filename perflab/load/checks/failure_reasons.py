@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perflab.host.shortages import few_files
 from perflab.load.checks.failures import CLOSINGS, LEAST_IDLE_NS, UNSENT, Cause, in_words
-from perflab.load.clients.client import DEFAULT_CONNECTIONS, SPARE_FILES
+from perflab.load.clients.client import few_files_for
 from perflab.load.clients.outcome import AFTER, CUT_OFF, MEASURE
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop, Scripted
@@ -34,9 +33,8 @@ def failed(causes: Sequence[Cause]) -> int:
 
 def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:
     """Return the reasons against a load's numbers, given its :func:`failures.causes`."""
-    measured = len(result.measured(lambda rows: rows["error"]))
     problems = _missing(result, workload, failed(causes))
-    if not measured and not len(result.messages):
+    if not result.requests_measured and not len(result.messages):
         problems.append(Reason(code="load.nothing_measured", text="no request was measured"))
     for cause in causes:
         if cause.error in CLIENT_FAULTS:
@@ -67,8 +65,7 @@ def _unexpected(
     unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
     number = 0 if workload.stop.failures else failed(unexpected)
     # Of users who only listen there are no requests but those that failed.
-    measured = len(result.measured(lambda rows: rows["error"]))
-    count, what = max((measured, "requests"), (len(result.sockets), "WebSockets"))
+    count, what = max((result.requests_measured, "requests"), (len(result.sockets), "WebSockets"))
     text = f"{number} of {count} {what} failed: {in_words(unexpected)}"
     return number, number / max(1, count), text
 
@@ -103,12 +100,13 @@ def on_kept_connections(result: LoadResult, workload: Workload) -> list[Remark]:
 
 
 def _on_shared_connections(result: LoadResult, workload: Workload) -> list[Remark]:
-    count = fresh = 0
-    for rows in result.chunks() if workload.client == "lean" else ():
-        is_closed = np.isin(rows["error"], CLOSINGS) & (rows["first_byte_ns"] == 0)
-        is_closed &= (rows["stage"] == MEASURE) & (rows["sent_ns"] > 0)
-        count += int(is_closed.sum())
-        fresh += int((is_closed & (rows["connect_ns"] > 0)).sum())
+    def is_closed(rows: np.ndarray) -> np.ndarray:
+        closed: np.ndarray = np.isin(rows["error"], CLOSINGS) & (rows["first_byte_ns"] == 0)
+        closed &= (rows["stage"] == MEASURE) & (rows["sent_ns"] > 0)
+        return closed
+
+    count = result.count(is_closed) if workload.client == "lean" else 0
+    fresh = result.count(lambda rows: is_closed(rows) & (rows["connect_ns"] > 0))
     if fresh or not count:
         return []
     text = f"{count} failures met a connection that had served before and was closed without an"
@@ -118,7 +116,7 @@ def _on_shared_connections(result: LoadResult, workload: Workload) -> list[Remar
 
 def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:
     # Requests of the stage ``after`` only keep the load up: they are not of the plan.
-    recorded = sum(int((rows["stage"] != AFTER).sum()) for rows in result.chunks())
+    recorded = result.count(lambda rows: rows["stage"] != AFTER)
     planned = planned_count(workload.arrivals)
     problems = []
     if planned >= 0 and recorded + result.unsent != planned:
@@ -127,10 +125,7 @@ def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason
         problems.append(Reason(code="load.incomplete", side="client", text=text))
     if result.stopped:
         return problems
-    given_up = sum(
-        int(((rows["error"] == UNSENT) & (rows["stage"] != AFTER)).sum())
-        for rows in result.chunks()
-    )
+    given_up = result.count(lambda rows: (rows["error"] == UNSENT) & (rows["stage"] != AFTER))
     if result.unsent + given_up:
         problems.append(_unsent(result, workload, recorded - given_up, given_up, failed))
     planned_s = _planned_s(result, workload)
@@ -157,7 +152,7 @@ def _unsent(
     # The client alone starts requests by a schedule. A request that it started and could not send
     # waited for a connection that the server had not given back.
     side, why = "client", "the client could not keep up"
-    few = few_files((workload.connections.most or DEFAULT_CONNECTIONS) + SPARE_FILES)
+    few = few_files_for(workload.connections)
     if not result.unsent and few:
         why = few
     elif not result.unsent:
@@ -179,7 +174,6 @@ def _planned_s(result: LoadResult, workload: Workload) -> float:
         return 0.0 if arrivals.actions else arrivals.warmup_s + arrivals.duration_s
     if not isinstance(arrivals, ClosedLoop) or not arrivals.duration_s:
         return 0.0
-    measured = len(result.measured(lambda rows: rows["stage"]))
-    if arrivals.requests and measured >= arrivals.requests:
+    if arrivals.requests and result.requests_measured >= arrivals.requests:
         return 0.0
     return arrivals.warmup_s + arrivals.duration_s

@@ -108,10 +108,9 @@ def around_stop(result: LoadResult) -> AroundStop | None:
     stop = result.failure_stop
     if stop is None:
         return None
-    under_way = sum(
-        int(((rows["started_ns"] <= stop.at_ns) & (rows["done_ns"] > stop.at_ns)
-             & (rows["error"] != UNSENT)).sum())
-        for rows in result.chunks()
+    under_way = result.count(
+        lambda rows: (rows["started_ns"] <= stop.at_ns) & (rows["done_ns"] > stop.at_ns)
+        & (rows["error"] != UNSENT)
     )  # fmt: skip
     until, after = (_part(result, stop, late=late) for late in (False, True))
     return AroundStop(**asdict(stop), until=until, after=after, under_way=under_way)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perflab.host.shortages import few_files
 from perflab.load.checks.machine_counts import remarks_on_tcp
 from perflab.load.checks.trend import CLIENT_TIME, OF_LOAD, Trend
-from perflab.load.clients.client import DEFAULT_CONNECTIONS, SPARE_FILES
+from perflab.load.clients.client import few_files_for
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
 from perflab.load.records.times import Number, Times
+from perflab.load.workload.workload import Workload
 from perflab.recordings.schema import Remark
 from perflab.statistics.in_words import as_share, to_safe_side
 
@@ -37,7 +37,7 @@ def _of_sockets(sockets: np.ndarray) -> dict[str, str]:
     return texts
 
 
-def of_load(result: LoadResult) -> list[Remark]:
+def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
     """Return the remarks on a load that are not about its times."""
     texts = {}
     if result.stopped:
@@ -47,18 +47,18 @@ def of_load(result: LoadResult) -> list[Remark]:
         texts["load.stopped"] = text
     if result.capped:
         text = f"{result.capped} requests waited for a free connection, or over HTTP/2 until the"
-        few = few_files(DEFAULT_CONNECTIONS + SPARE_FILES)
+        few = few_files_for(workload.connections)
         text += " server took more at a time; see connection wait"
         texts["load.capped"] = "; ".join(filter(None, [text, few]))
     if result.resent:
         text = f"{result.resent} requests were sent again: the server ended their connection, or"
         texts["load.resent"] = f"{text} refused them, before it began them"
     texts |= _of_sockets(result.sockets)
-    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
+    aborted = result.count(lambda rows: rows["error"] == CODES["aborted"])
     if aborted:
         text = f"{aborted} requests were still under way at the end and given up"
         texts["load.aborted"] = text
-    unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
+    unsent = result.count(lambda rows: rows["error"] == CODES["unsent"])
     if unsent and result.stopped:
         text = f"{unsent} requests still waited for a connection and were given up"
         texts["load.given_up"] = text

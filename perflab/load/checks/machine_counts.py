@@ -53,9 +53,7 @@ def remarks_on_tcp(result: LoadResult) -> list[Remark]:
     ]
     if not counts:
         return []
-    waited = sum(
-        int((rows["connect_ns"] >= FIRST_RETRANSMISSION_NS).sum()) for rows in result.chunks()
-    )
+    waited = result.count(lambda rows: rows["connect_ns"] >= FIRST_RETRANSMISSION_NS)
     text = (
         f"the kernel counted {', '.join(counts)} during the load, for the whole network namespace; "
         f"{waited} connections of this load waited 1 s or longer, until their SYN was sent again"

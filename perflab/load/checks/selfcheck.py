@@ -95,7 +95,6 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         lag_ns = np.concatenate([lag_ns, _sent_late_ns(streamed)])
     lags_ns = percentiles_of(lag_ns, (50, 99))
     causes = failures.causes(result)
-    measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in causes if cause.error in REFUSALS)
     wall_ns = max(1, result.counted_ns)
     wakeups_ms, ticks_ms = stalls.delays(result, workload)
@@ -118,7 +117,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     )
     reasons = [*failure_reasons.reasons(result, workload, causes), *_record_reasons(result)]
     # A client whose requests are refused is busy with sending again: that is not its fault.
-    if refused <= MOSTLY * measured:
+    if refused <= MOSTLY * result.requests_measured:
         if only_waits(workload, result):
             reasons += _queue_reasons(judgement, judged)
         else:
@@ -127,7 +126,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
         *failure_reasons.remarks(result, workload, causes),
-        *load_remarks.of_load(result),
+        *load_remarks.of_load(result, workload),
         *load_remarks.of_numbers(response, response_trend(result)),
         *(failure_reasons.on_kept_connections(result, workload) if causes else ()),
     )
@@ -190,15 +189,15 @@ def _cpu_reasons(judgement: SelfCheck, closed: bool) -> list[Reason]:
 
 def _record_reasons(result: LoadResult) -> list[Reason]:
     """Check the record itself: instants in their order, clocks that ran evenly."""
-    wrong = 0
-    for rows in result.chunks():
-        succeeded = rows["error"] == 0
-        wrong += sum(
-            int((succeeded & (rows[later] < rows[earlier])).sum())
-            for earlier, later in pairwise(INSTANTS)
-        )
+
+    def disorder(rows: np.ndarray) -> np.ndarray:
+        pairs = pairwise(INSTANTS)
+        wrong: np.ndarray = np.array([rows[after] < rows[before] for before, after in pairs])
+        wrong &= rows["error"] == 0
+        return wrong
+
     reasons = []
-    if wrong:
+    if wrong := result.count(disorder):
         text = f"{wrong} instants of requests are out of order: the record is not true"
         reasons.append(Reason(code="generator.instants", side="client", text=text))
     if abs(result.clock_step_ms) > MAX_CLOCK_STEP_MS:

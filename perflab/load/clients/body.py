@@ -11,7 +11,7 @@ from perflab.load.clients.streams import Streamed, Streaming
 
 STATUS, BODY, LENGTH, CHECKSUM = (CODES[name] for name in ("status", "body", "length", "checksum"))
 # Head and body of a response.
-Answered = tuple[bytes, bytes]
+HeadAndBody = tuple[bytes, bytes]
 KEPT_BYTES = 64 * 1024 * 1024
 TOO_LARGE = (
     f"a script can keep bodies of at most {KEPT_BYTES >> 20} MiB: give keep_body=False for bodies "

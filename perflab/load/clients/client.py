@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 from perflab.errors import TargetRefused
+from perflab.host.shortages import few_files
 from perflab.load.clients.connection import Connection
 from perflab.load.clients.exchange import (
     ENDLESS,
-    OF_WHOLE_ANSWERS,
+    OF_WHOLE_REPLIES,
     REDIRECTS,
     Exchange,
     Prepared,
     followed,
 )
-from perflab.load.clients.kept_answers import AnswerKeeper
+from perflab.load.clients.kept_replies import ReplyKeeper
 from perflab.load.clients.library_client import LibraryClient
 from perflab.load.clients.outcome import CODES, FirstErrors
 from perflab.load.clients.targets import Origin, looked_up
@@ -50,6 +51,11 @@ def allow_files(count: int) -> int:
     return max(1, soft - SPARE_FILES)
 
 
+def few_files_for(connections: Connections) -> str:
+    """Return in words that this process may not open so many connections; empty where it may."""
+    return few_files((connections.most or DEFAULT_CONNECTIONS) + SPARE_FILES)
+
+
 class LeanClient:
     """Sends prepared requests over connections of its own.
 
@@ -73,7 +79,7 @@ class LeanClient:
         self.loop = loop
         self.capped = self.resent = 0
         self.first_errors = FirstErrors()
-        self.keeper: AnswerKeeper | None = None
+        self.keeper: ReplyKeeper | None = None
         # All connections read long bodies into it: each piece is used before the next read.
         self.landing = memoryview(bytearray(LANDING_BYTES))
         self._opened_now = 0
@@ -158,7 +164,7 @@ class LeanClient:
     def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
         """Take the connection back and hand the exchange to whoever waits for it."""
         if exchange.prepared.redirects:
-            if exchange.status in REDIRECTS and exchange.error in OF_WHOLE_ANSWERS:
+            if exchange.status in REDIRECTS and exchange.error in OF_WHOLE_REPLIES:
                 # The location is read before another request uses the connection.
                 location = connection.location()
                 self._release(connection, exchange, keep, sticky=False)

@@ -1,4 +1,4 @@
-"""One connection of the lean client: a non-blocking socket on the event loop.
+"""One connection of the lean client: one exchange at a time on a non-blocking socket.
 
 It uses plain sockets, not transports, because the instants must be true: ``send`` returns when the
 kernel has the bytes, whereas a transport would queue them to the end of the loop's turn.
@@ -6,22 +6,20 @@ kernel has the bytes, whereas a transport would queue them to the end of the loo
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import socket
 import ssl
 import time
-from collections.abc import Callable
 from typing import Protocol
 
-from perflab.host.shortages import class_of
 from perflab.load.clients.body import size_in_words
 from perflab.load.clients.exchange import Exchange
-from perflab.load.clients.kept_answers import NAME_BITS, ONE_IN, AnswerKeeper
-from perflab.load.clients.outcome import CODES, ERRORS, FirstErrors
+from perflab.load.clients.kept_replies import NAME_BITS, ONE_IN, ReplyKeeper
+from perflab.load.clients.opening import Opener, Opening, noted, shut
+from perflab.load.clients.outcome import CODES, ERRORS
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
-from perflab.load.clients.targets import Origin, Place
+from perflab.load.clients.targets import Origin
 from perflab.load.records.arrival_points import ArrivalPoints
 
 READ_BYTES = 128 * 1024
@@ -30,32 +28,11 @@ WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLW
 UNEXPECTED_EOF = "UNEXPECTED_EOF_WHILE_READING"
 
 
-def kind_of(error: OSError | ValueError, otherwise: str) -> int:
-    """Return the error code of an exception that a socket raised."""
-    if isinstance(error, socket.gaierror):
-        return CODES["dns"]
-    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        return CODES["tls"]
-    if isinstance(error, OSError) and error.errno == errno.ETIMEDOUT:
-        return CODES["timeout"]
-    return CODES[class_of(error) or otherwise]
+class Owner(Opener, Protocol):
+    """The client of a connection: what reads and notes its answers, and takes it back."""
 
-
-class Owner(Protocol):
-    """The client of a connection: where it leads, what it notes, and who takes it back."""
-
-    loop: asyncio.AbstractEventLoop
     landing: memoryview
-    keeper: AnswerKeeper | None
-    first_errors: FirstErrors
-
-    @property
-    def tls(self) -> Callable[[], ssl.SSLContext]:
-        """Return the function that returns the context of encrypted connections."""
-
-    @property
-    def address(self) -> Callable[[Origin], Place]:
-        """Return the function that looks an origin up."""
+    keeper: ReplyKeeper | None
 
     def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
         """Take the connection back."""
@@ -74,6 +51,7 @@ class Connection:
         self._client = client
         self._loop = client.loop
         self._began_ns = 0
+        self._opening: Opening | None = None
         self._socket: socket.socket | None = None
         self._reader: ResponseReader | None = None
         # The part of a request that the kernel has not taken yet.
@@ -86,76 +64,14 @@ class Connection:
         """Connect, then send the exchange's request."""
         self.exchange = exchange
         self._began_ns = time.monotonic_ns()
-        try:
-            place = self._client.address(self.origin)
-            if isinstance(place, OSError):
-                raise place
-            family, address = place
-            self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = self._socket.connect_ex(address)
-            if code not in (0, errno.EINPROGRESS):
-                raise OSError(code, os.strerror(code))
-        except OSError as error:
-            self._fail_soon(self._code_of(error, "connect"))
-            return
-        self._fd = self._socket.fileno()
-        if self.origin.encrypted or not self._is_connected(self._socket):
-            self._loop.add_writer(self._fd, self._connected)
-        else:
-            self._ready(exchange, self._socket)
+        self._opening = Opening(self._client, self.origin, self._opened, self._fail)
+        self._opening.begin()
 
-    @staticmethod
-    def _is_connected(opened: socket.socket) -> bool:
-        # Over loopback the TCP handshake is over when connect returns: no turn need be waited.
-        try:
-            opened.getpeername()
-        except OSError:
-            return False
-        return True
-
-    def _connected(self) -> None:
-        assert self._socket is not None
-        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            self._fail(self._code_of(OSError(code, os.strerror(code)), "connect"))
-            return
-        self._loop.remove_writer(self._fd)
-        assert self.exchange is not None
-        if not self.origin.encrypted:
-            self._ready(self.exchange, self._socket)
-            return
-        try:
-            # Only a connected socket can be wrapped: wrapping reads from it.
-            self._socket = encrypted = self._client.tls().wrap_socket(
-                self._socket,
-                do_handshake_on_connect=False,
-                suppress_ragged_eofs=False,
-                server_hostname=self.origin.host,
-            )
-        except (OSError, ValueError) as error:
-            self._fail(self._code_of(error, "tls"))
-            return
-        self._shake_hands(encrypted)
-
-    def _shake_hands(self, encrypted: ssl.SSLSocket) -> None:
-        self._loop.remove_writer(self._fd)
-        self._loop.remove_reader(self._fd)
-        try:
-            encrypted.do_handshake()
-        except ssl.SSLWantReadError:
-            self._loop.add_reader(self._fd, self._shake_hands, encrypted)
-        except ssl.SSLWantWriteError:
-            self._loop.add_writer(self._fd, self._shake_hands, encrypted)
-        except OSError as error:
-            self._fail(self._code_of(error, "tls"))
-        else:
-            assert self.exchange is not None
-            self._ready(self.exchange, encrypted)
-
-    def _ready(self, exchange: Exchange, opened: socket.socket) -> None:
-        self._recv = opened.recv
-        self._send = opened.send
+    def _opened(self, opened: socket.socket) -> None:
+        exchange = self.exchange
+        assert exchange is not None
+        self._opening, self._socket = None, opened
+        self._fd, self._recv, self._send = opened.fileno(), opened.recv, opened.send
         self._loop.add_reader(self._fd, self._readable)
         exchange.connect_ns = time.monotonic_ns() - self._began_ns
         self.send(exchange)
@@ -165,12 +81,12 @@ class Connection:
         if not self.usable:
             return
         self.usable = False
+        if self._opening is not None:
+            self._opening.close()
+            # Nothing collects the cycle: workers run without gc.
+            self._opening = None
         if self._socket is not None:
-            # A socket whose wrapping failed has no descriptor any more.
-            if self._socket.fileno() >= 0:
-                self._loop.remove_reader(self._socket.fileno())
-                self._loop.remove_writer(self._socket.fileno())
-            self._socket.close()
+            shut(self._loop, self._socket)
         if self._reader is not None:
             self._reader.release()
         self._client.forget(self)
@@ -197,7 +113,7 @@ class Connection:
         except WOULD_BLOCK:
             sent = 0
         except OSError as error:
-            self._fail_soon(self._code_of(error, "reset"))
+            self._fail_soon(noted(self._client.first_errors, error, "reset"))
             return
         exchange.sent_ns = time.monotonic_ns()
         if sent != len(data):
@@ -211,11 +127,11 @@ class Connection:
             return
         except ConnectionError as error:
             # The peer may have answered before it stopped reading: its answer may still arrive.
-            self._broken = self._code_of(error, "reset")
+            self._broken = noted(self._client.first_errors, error, "reset")
             self._loop.remove_writer(self._fd)
             return
         except OSError as error:
-            self._fail(self._code_of(error, "reset"))
+            self._fail(noted(self._client.first_errors, error, "reset"))
         else:
             if not self._unsent:
                 self._loop.remove_writer(self._fd)
@@ -348,8 +264,8 @@ class Connection:
             if exchange.stream is not None:
                 text += f", {exchange.stream.chunks} chunks"
             self._client.first_errors.note(ERRORS[exchange.error], text, reader.status)
-        if exchange.prepared.wants_answer:
-            exchange.answer = (reader.head, reader.give_body())
+        if exchange.prepared.wants_reply:
+            exchange.reply = (reader.head, reader.give_body())
 
     def _broken_off(self, error: OSError) -> None:
         exchange, reader = self.exchange, self._reader
@@ -360,7 +276,7 @@ class Connection:
         else:
             if isinstance(error, ssl.SSLEOFError):  # without that reason it was a reset
                 error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
-            self._fail(self._code_of(error, "reset"), reader)
+            self._fail(noted(self._client.first_errors, error, "reset"), reader)
 
     def _ended(
         self, exchange: Exchange, reader: ResponseReader, now_ns: int, is_said: bool = True
@@ -397,13 +313,6 @@ class Connection:
         exchange.status = reader.status if reader is not None else 0
         exchange.bytes = reader.size if reader is not None else 0
         self._client.finished(self, exchange, False)
-
-    def _code_of(self, error: OSError | ValueError, otherwise: str) -> int:
-        """Return the error code of a socket's exception, and note its text."""
-        code = kind_of(error, otherwise)
-        text = (error.strerror if isinstance(error, OSError) else "") or str(error)
-        self._client.first_errors.note(ERRORS[code], text)
-        return code
 
     def _fail_soon(self, code: int) -> None:
         # A request must not end before the call of submit has returned.

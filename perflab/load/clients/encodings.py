@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -21,14 +20,6 @@ LIBRARIES = {
     "br": "brotli",
     "zstd": "zstandard",
 }
-_ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
-
-
-def encoding_of(head: bytes) -> str:
-    """Return what a response's body went through, like :func:`in_order`."""
-    if b"content-encoding" not in head.lower():
-        return ""
-    return in_order(value.decode("latin-1") for value in _ENCODING.findall(head))
 
 
 def in_order(values: Iterable[str]) -> str:

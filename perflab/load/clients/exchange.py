@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import urljoin
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.clients.body import STATUS, Answered, Body, BodyRules
+from perflab.load.clients.body import STATUS, Body, BodyRules, HeadAndBody
 from perflab.load.clients.outcome import CODES, MEASURE
 from perflab.load.clients.streams import Streamed
 from perflab.load.clients.targets import Origin, refuse_foreign, split
@@ -18,7 +18,7 @@ from perflab.load.workload.request import Connections, Request
 
 ENDLESS = Connections()
 # Error codes of whole answers, as expected or not: any of them may be a redirect.
-OF_WHOLE_ANSWERS = {
+OF_WHOLE_REPLIES = {
     CODES[name] for name in ("", "status", "body", "length", "checksum", "encoding", "decoding")
 }
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -47,7 +47,7 @@ class Prepared:
         if len(payloads) > 1:
             bodies = cycle(payloads)
             self.turn = lambda _user: next(bodies)
-        self.wants_answer = False
+        self.wants_reply = False
         # Any status is expected where there are none.
         self.statuses = request.statuses
         self.redirects = request.redirects
@@ -66,9 +66,9 @@ class Prepared:
         # Whether each answer is held against what the request expects of its body.
         self.is_judged = request.is_judged
 
-    def want_answer(self, keep_body: bool) -> None:
+    def want_reply(self, keep_body: bool) -> None:
         """Hand the answer on to the user, with its body or without."""
-        self.wants_answer = True
+        self.wants_reply = True
         self.repeats = False
         if keep_body:
             self.body_rules = replace(self.body_rules or BodyRules(), kept=True)
@@ -120,7 +120,7 @@ def followed(
     }
     changed = {"path": path, "headers": headers}
     following = Prepared(Request.model_validate(request.model_dump() | changed), origin, life)
-    following.wants_answer, following.repeats = base.wants_answer, base.repeats
+    following.wants_reply, following.repeats = base.wants_reply, base.repeats
     following.body_rules = base.body_rules
     return following
 
@@ -143,8 +143,8 @@ class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
 
     It is made once per user or slot and used again; ``finish`` is called when it is done.
-    ``kept`` is the number of the kept answer with the same bytes, 0 for none (``kept_answers``).
-    ``answer`` is the head and body of the response, where the request wants them; ``progress`` has
+    ``kept`` is the number of the kept answer with the same bytes, 0 for none (``kept_replies``).
+    ``reply`` is the head and body of the response, where the request wants them; ``progress`` has
     the points of the body's arrival, ``stream`` its chunks. ``chain`` keeps the request that began
     a chain of redirects, the instant of its sending, and how long it took to connect.
     """
@@ -169,7 +169,7 @@ class Exchange:
     redirects: int = 0
     phases: dict[str, float] | None = None
     chain: tuple[Prepared, int, int] | None = None
-    answer: Answered | None = None
+    reply: HeadAndBody | None = None
     progress: ArrivalPoints | None = None
     stream: Streamed | None = None
 

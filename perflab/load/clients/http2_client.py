@@ -77,10 +77,10 @@ class Http2Client(LibraryClient):
             self.capped += connection.is_full()
             exchange.sent_ns = 0
             try:
-                async with connection.request(exchange, head, body) as answer:
-                    await answer.begun()
-                    status = int(answer.head[":status"])
-                    await self._take(exchange, status, answer.head, answer.pieces(), None)
+                async with connection.request(exchange, head, body) as reply:
+                    await reply.begun()
+                    status = int(reply.head[":status"])
+                    await self._take(exchange, status, reply.head, reply.pieces(), None)
                 return
             except NotBegun:
                 was_sent = exchange.sent_ns > 0

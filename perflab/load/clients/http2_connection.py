@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._h2 = H2Connection(H2Configuration(header_encoding="latin-1"))
         self._rest = bytearray()
-        self._answers: dict[int, Reply] = {}
+        self._replies: dict[int, Reply] = {}
         self._turns: deque[asyncio.Future[None]] = deque()
         self._taken = 0
         self._opened = asyncio.Event()
@@ -159,10 +159,10 @@ class Connection(asyncio.Protocol):
         try:
             if self.is_leaving:
                 raise NotBegun
-            number, answer = self._h2.get_next_available_stream_id(), Reply(exchange)
-            self._answers[number] = answer
-            await self._send(number, answer, head, body)
-            yield answer
+            number, reply = self._h2.get_next_available_stream_id(), Reply(exchange)
+            self._replies[number] = reply
+            await self._send(number, reply, head, body)
+            yield reply
         except NoAvailableStreamIDError:
             self.is_leaving = True
             raise NotBegun from None
@@ -192,31 +192,31 @@ class Connection(asyncio.Protocol):
                 self._taken += 1
                 turn.set_result(None)
 
-    async def _send(self, number: int, answer: Reply, head: Head, body: bytes) -> None:
+    async def _send(self, number: int, reply: Reply, head: Head, body: bytes) -> None:
         self._h2.send_headers(number, head, end_stream=not body)
         # h2 would end the connection, with all its requests, where one answer has another length.
         vars(self._h2.streams[number])["_initialize_content_length"] = lambda _: None
         self._flush()
-        answer.exchange.sent_ns = time.monotonic_ns()
+        reply.exchange.sent_ns = time.monotonic_ns()
         rest = memoryview(body)
-        while rest and not answer.is_ended:
+        while rest and not reply.is_ended:
             window = self._h2.local_flow_control_window(number)
             size = min(len(rest), window, self._h2.max_outbound_frame_size)
             if size <= 0:
-                await answer.change()
+                await reply.change()
                 continue
             self._h2.send_data(number, bytes(rest[:size]), end_stream=size == len(rest))
             self._flush()
             rest = rest[size:]
-        answer.is_sent = not rest
+        reply.is_sent = not rest
 
     def _end(self, number: int) -> None:
-        answer = self._answers.pop(number)
-        if not (answer.is_sent and answer.is_ended):
+        reply = self._replies.pop(number)
+        if not (reply.is_sent and reply.is_ended):
             with suppress(ProtocolError):  # the server has closed it
                 self._h2.reset_stream(number, ErrorCodes.CANCEL)
             self._flush()
-        if self.is_leaving and not self._answers:
+        if self.is_leaving and not self._replies:
             self._transport.close()
 
     def _flush(self) -> None:
@@ -263,10 +263,10 @@ class Connection(asyncio.Protocol):
             self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
         number = getattr(event, "stream_id", None)
         # What concerns all of them may be what one waits for that has more to send.
-        answers = [self._answers.get(number)] if number else list(self._answers.values())
-        for answer in filter(None, answers):
-            answer.take(event, now_ns)
-            answer.changed.set()
+        replies = [self._replies.get(number)] if number else list(self._replies.values())
+        for reply in filter(None, replies):
+            reply.take(event, now_ns)
+            reply.changed.set()
 
     def _leave(self, content: bytes) -> None:
         """Take no more requests; fail those above the last that the server has begun."""
@@ -275,10 +275,10 @@ class Connection(asyncio.Protocol):
         error: Exception = NotBegun()
         if code:
             error = Failed("protocol", f"the server ended the connection: {_name(code)}")
-        for number, answer in self._answers.items():
+        for number, reply in self._replies.items():
             if number > last & 0x7FFFFFFF:
-                answer.fail(error)
-        if not self._answers:
+                reply.fail(error)
+        if not self._replies:
             self._transport.close()
         self._go_on()
 
@@ -291,9 +291,9 @@ class Connection(asyncio.Protocol):
         self.is_leaving = True
         self._failure = self._failure or error
         self._opened.set()
-        for answer in self._answers.values():
-            if not answer.is_ended and answer.failure is None:
-                answer.fail(error)
+        for reply in self._replies.values():
+            if not reply.is_ended and reply.failure is None:
+                reply.fail(error)
         self._go_on()
 
 

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 from perflab.host.shortages import class_of
 from perflab.load.clients.body import Body, size_in_words
-from perflab.load.clients.encodings import Unpacker, in_order
+from perflab.load.clients.encodings import Unpacker
 from perflab.load.clients.exchange import Exchange
-from perflab.load.clients.kept_answers import AnswerKeeper
+from perflab.load.clients.kept_replies import ReplyKeeper
 from perflab.load.clients.outcome import CODES, ERRORS, Failed, FirstErrors
-from perflab.load.clients.response import LONG_BYTES, parse_server_timing
+from perflab.load.clients.response import LONG_BYTES, encoding_of, server_phases
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import Workload
@@ -89,7 +89,7 @@ class LibraryClient:
     def __init__(self, workload: Workload, connections: int) -> None:
         self.capped = self.resent = 0
         self.first_errors = FirstErrors()
-        self.keeper: AnswerKeeper | None = None
+        self.keeper: ReplyKeeper | None = None
         self.timeout_s = workload.timeout_s
         self._bodies = cycle(workload.request.bodies)
         self._free = asyncio.Semaphore(connections)
@@ -145,9 +145,9 @@ class LibraryClient:
         """Read a response piece by piece; raise SSLEOFError where its end was not said."""
         prepared = exchange.prepared
         body = Body(prepared.body_rules) if prepared.body_rules is not None else None
-        encoding = in_order(
-            value for name, value in headers.items() if name.lower() == "content-encoding"
-        )
+        lines = "".join(f"\r\n{name}: {value}" for name, value in headers.items())
+        head = lines.encode("latin-1", "replace")
+        encoding = encoding_of(head)
         if body is not None and encoding:
             body.unpacker = Unpacker(encoding)
         exchange.status = status
@@ -164,12 +164,11 @@ class LibraryClient:
         exchange.error = prepared.judge(status, body)
         keeper, is_judged = self.keeper, exchange.error or prepared.is_judged
         if keeper is not None and not is_judged and not keeper.is_passed_over(exchange):
-            exchange.kept = keeper.keep(exchange, headers, kept)
+            exchange.kept = keeper.keep(exchange, head, kept)
         if exchange.error:
             text = f"HTTP status {status}, {size_in_words(exchange.bytes, encoding, body)}"
             self.first_errors.note(ERRORS[exchange.error], text, status)
-        timing = headers.get("server-timing")
-        exchange.phases = parse_server_timing(timing) if timing else None
+        exchange.phases = server_phases(head)
 
     def give_up_waiting(self) -> None:
         """Cancel requests that were not sent yet; each ends as ``unsent``."""

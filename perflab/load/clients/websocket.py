@@ -20,7 +20,7 @@ from typing import Any
 
 import picows
 
-from perflab.load.clients.connection import kind_of
+from perflab.load.clients.opening import kind_of
 from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.targets import addresses, refuse_foreign, split
 from perflab.load.clients.websocket_messages import (

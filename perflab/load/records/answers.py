@@ -15,8 +15,8 @@ import numpy as np
 from perflab.analysis.doubts.answer_classes import AnswerClass, Answers, class_of, example_of
 from perflab.load.body_secrets import shown_answer
 from perflab.load.clients.encodings import unpacked
-from perflab.load.clients.kept_answers import FIRST, STEP, Kept, kept_in
-from perflab.load.records.columns import template_names
+from perflab.load.clients.kept_replies import FIRST, STEP, Kept, kept_in
+from perflab.load.records.names import TEMPLATE_NAMES, names_in
 from perflab.load.records.result import LoadResult
 
 # So many bytes of a body are read for an example.
@@ -31,7 +31,7 @@ def answers_in(result: LoadResult) -> ByName:
     totals: Counter[tuple[str, int, int]] = Counter()
     known: defaultdict[tuple[str, int, int], Counter[AnswerClass]] = defaultdict(Counter)
     examples: dict[tuple[str, AnswerClass], str] = {}
-    names = [template_names(place) or ("",) for place in result.places]
+    names = [names_in(place, TEMPLATE_NAMES) or ("",) for place in result.places]
     classes: dict[tuple[int, int], AnswerClass] = {}
     for worker, place in enumerate(result.places):
         for each in kept_in(place):
@@ -59,7 +59,7 @@ def first_answers(result: LoadResult) -> ByName:
     """Return the first twenty successes of each name, of whatever stage."""
     found: defaultdict[str, list[tuple[int, Kept]]] = defaultdict(list)
     for place, rows in zip(result.places, result.rows, strict=True):
-        names = template_names(place) or ("",)
+        names = names_in(place, TEMPLATE_NAMES) or ("",)
         kept = {each.number: each for each in kept_in(place)}
         known = np.flatnonzero((rows["error"] == 0) & np.isin(rows["kept"], [*kept]))
         for code in np.unique(rows["template"][known]):

@@ -1,8 +1,8 @@
 """Bytes over time within one request: a bounded number of points, spread over its body.
 
 A point is a read of the client: its instant, and how many bytes of the body had arrived by then.
-The first and the last read are kept, and between them the first read of every step of the body's
-length. When the points are used up, the step is doubled and surplus points are dropped.
+The first and the last read are kept, and between them the first read of each of as many equal steps
+of the body's length as there may be points.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from perflab.load.clients.outcome import ERRORS, STAGES
 from perflab.load.records import arrival_points
 from perflab.load.records.arrival_points import packed_points
 from perflab.load.records.chunk_rows import CHUNKS_FILE, packed_chunks
+from perflab.load.records.names import PHASE_NAMES, TEMPLATE_NAMES, names_in, write_names
 from perflab.load.records.spool import Spool, rows_in
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Recorder:
         with contextlib.ExitStack() as closing:
             for spool in (self._rows, self._phases, self._progress, self._chunks):
                 closing.callback(spool.close)
-        (self._folder / "phases.names").write_text("\n".join(self._names))
+        write_names(self._folder, PHASE_NAMES, list(self._names)[:MAX_PHASES])
 
 
 def rows(folder: Path, mode: Literal["r", "r+"] = "r") -> np.ndarray:
@@ -112,12 +113,6 @@ def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
     return np.frombuffer(data[: len(data) // ROW.itemsize * ROW.itemsize], dtype=ROW)
 
 
-def phase_names(folder: Path) -> list[str]:
-    """Return the names of the phases that a worker has recorded, by their codes."""
-    names = (folder / "phases.names").read_text().split("\n")
-    return [name for name in names[:MAX_PHASES] if name]
-
-
 def frame(folder: Path, worker: int, begin: int = 0, end: int | None = None) -> pd.DataFrame:
     """Return a worker's requests from row ``begin`` to ``end``, with words for codes."""
     # Workers write and do not read: with pandas they would take three times as long to start.
@@ -131,23 +126,16 @@ def frame(folder: Path, worker: int, begin: int = 0, end: int | None = None) -> 
         **{name: np.array(packed[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
         "error": words(ERRORS, packed["error"]),
     }
-    names = template_names(folder)
-    if names:
-        data["template"] = words(names, packed["template"])
+    if templates := names_in(folder, TEMPLATE_NAMES):
+        data["template"] = words(templates, packed["template"])
     phases = rows_in(folder / PHASES, PHASE_ROW)
     first, last = np.searchsorted(phases["row"], (begin, begin + len(packed)))
-    for code, name in enumerate(phase_names(folder)):
+    for code, name in enumerate(names_in(folder, PHASE_NAMES)):
         values = phases[first:last][phases["name"][first:last] == code]
         column = np.full(len(packed), np.nan, dtype=np.float32)
         column[values["row"] - begin] = values["value_ms"]
         data[PHASE.format(name)] = column
     return pd.DataFrame(data)
-
-
-def template_names(folder: Path) -> tuple[str, ...]:
-    """Return the names of a worker's scripted requests by their codes; none without a script."""
-    names = folder / "templates.names"
-    return tuple(names.read_text().split("\n")) if names.exists() else ()
 
 
 def words(names: tuple[str, ...], codes: np.ndarray) -> np.ndarray:

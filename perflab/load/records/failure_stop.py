@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from perflab.load.clients.outcome import AFTER_STOP, CUT_OFF_CODES, MEASURE, WARMUP
-from perflab.load.records.columns import REQUESTS, ROW
+from perflab.load.records.columns import rows
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,14 @@ def mark(folder: Path, workers: int, failures: int) -> int:
 
     Return the instant of the failure that completed the number; 0 where there were fewer.
     """
-    files = [folder / str(number) / REQUESTS for number in range(workers)]
-    parts = [np.memmap(file, dtype=ROW, mode="r+") for file in files if file.stat().st_size]
-    ends = [rows["done_ns"][is_failure(rows["error"])] for rows in parts]
-    failed_ns = np.sort(np.concatenate(ends)) if ends else np.empty(0, dtype=np.int64)
+    parts = [rows(folder / str(number), mode="r+") for number in range(workers)]
+    failed_ns = np.sort(
+        np.concatenate([part["done_ns"][is_failure(part["error"])] for part in parts])
+    )
     if len(failed_ns) < failures:
         return 0
     at_ns = int(failed_ns[failures - 1])
-    for rows in parts:
-        late = (rows["done_ns"] > at_ns) & np.isin(rows["stage"], (WARMUP, MEASURE))
-        rows["stage"][late] = AFTER_STOP
-        rows.flush()
+    for part in parts:
+        late = (part["done_ns"] > at_ns) & np.isin(part["stage"], (WARMUP, MEASURE))
+        part["stage"][late] = AFTER_STOP
     return at_ns

@@ -6,7 +6,6 @@ their first use, and writes the words to a file of their own.
 
 from __future__ import annotations
 
-import json
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perflab.load.records.columns import words
+from perflab.load.records.names import KIND_NAMES, names_in, write_names
 from perflab.load.records.spool import Spool, rows_in
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class MessageRecorder:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._spool = Spool(folder / FILE)
-        self._names = folder / "messages.names"
+        self._folder = folder
         self._kinds: dict[str, int] = {}
 
     def add(
@@ -79,20 +79,19 @@ class MessageRecorder:
     def close(self) -> None:
         """Write everything; raise OSError if the disk did not take it."""
         self._spool.close()
-        self._names.write_text(json.dumps(list(self._kinds)))
+        write_names(self._folder, KIND_NAMES, self._kinds)
 
 
 def messages(folder: Path, worker: int) -> pd.DataFrame:
     """Return the messages of a worker, in the order of their record, with words for kinds."""
     import pandas as pd
 
-    packed, names = rows_in(folder / FILE, ROW), folder / "messages.names"
-    kinds = tuple(json.loads(names.read_text())) if names.exists() else ()
+    packed = rows_in(folder / FILE, ROW)
     return pd.DataFrame(
         {
             "worker": np.full(len(packed), worker, dtype=np.int16),
             "direction": words(DIRECTIONS, packed["direction"]),
             **{name: packed[name] for name in ("at_ns", "user", "bytes", "key")},
-            "kind": words(kinds, packed["kind"]),
+            "kind": words(names_in(folder, KIND_NAMES), packed["kind"]),
         }
     )

@@ -25,10 +25,12 @@ from perflab.errors import LoadError, ParameterError
 from perflab.host.files import replace_file, whole_file
 from perflab.host.temporary_folders import OWNER, temporary_folder
 from perflab.load.checks.machine_counts import MachineCounts
-from perflab.load.records.columns import PHASE, frame, phase_names
+from perflab.load.records.columns import PHASE, frame
 from perflab.load.records.failure_stop import FailureStop, mark
-from perflab.load.records.loop_probe import grown_ns
+from perflab.load.records.loop_probe import CPU, CPU_FILE, WAKEUP, WAKEUPS_FILE, grown_ns
+from perflab.load.records.names import PHASE_NAMES, names_in
 from perflab.load.records.result import LoadResult
+from perflab.load.records.spool import rows_in
 from perflab.load.records.wakeups import Wakeups
 from perflab.load.summary import LoadSummary
 from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
@@ -76,7 +78,9 @@ def read(folder: Path) -> LoadSummary:
 
 def _write_requests(file: BinaryIO, result: LoadResult) -> None:
     """Write the requests of all workers, piece by piece."""
-    phases = sorted({PHASE.format(name) for place in result.places for name in phase_names(place)})
+    phases = sorted(
+        {PHASE.format(name) for place in result.places for name in names_in(place, PHASE_NAMES)}
+    )
     writer: pq.ParquetWriter | None = None
     for number, (place, rows) in enumerate(zip(result.places, result.rows, strict=True)):
         for begin in range(0, max(1, len(rows)), ROWS_PER_GROUP):
@@ -188,11 +192,12 @@ def merged(
             windows = cut_at(windows, failure_stop.at_ns)
         elif stopped:
             windows = cut_at(windows, start_ns + min(report["lasted_ns"] for report in busy))
+    places = [folder / str(number) for number in range(len(reports))]
     result = LoadResult(
         folder=folder,
         workers=len(reports),
         cpu_ns=0,
-        wakeups=[Wakeups.of(report["wakeups"]) for report in reports],
+        wakeups=[Wakeups.of(rows_in(place / WAKEUPS_FILE, WAKEUP)) for place in places],
         run_delay_share=0.0,
         unsent=sum(report["unsent"] for report in reports),
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
@@ -213,7 +218,7 @@ def merged(
         timeout_s=workload.timeout_s,
     )
     used_ns, delayed_ns = (
-        sum(grown_ns(report["cpu"], name, result.counted) for report in reports)
+        sum(grown_ns(rows_in(place / CPU_FILE, CPU), name, result.counted) for place in places)
         for name in ("used_ns", "delayed_ns")
     )
     delay_share = delayed_ns / max(1, len(reports) * result.counted_ns)

@@ -23,9 +23,10 @@ from perflab.credentials import masked
 from perflab.load.clients.outcome import CODES, MEASURE, WARMUP
 from perflab.load.records.arrival_points import progress
 from perflab.load.records.chunk_rows import chunks
-from perflab.load.records.columns import ROW, frame, rows, template_names
+from perflab.load.records.columns import ROW, frame, rows
 from perflab.load.records.failure_stop import FailureStop
 from perflab.load.records.message_record import messages
+from perflab.load.records.names import TEMPLATE_NAMES, names_in
 from perflab.load.records.times import OF_ROWS, Times, of_rows, short_delays_ms
 from perflab.load.records.wakeups import Wakeups
 from perflab.load.workload.windows import COUNTED, END, Cycles, window_of
@@ -102,6 +103,10 @@ class LoadResult:
             for begin in range(0, len(part), ROWS_PER_CHUNK):
                 yield part[begin : begin + ROWS_PER_CHUNK]
 
+    def count(self, of: Callable[[np.ndarray], np.ndarray]) -> int:
+        """Return for how many rows of all stages ``of`` is true, piece by piece."""
+        return sum(int(np.count_nonzero(of(rows))) for rows in self.chunks())
+
     def measured_by_worker(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the rows of the measure stage piece by piece, each with its worker's number."""
         for number, part in enumerate(self.rows):
@@ -129,14 +134,8 @@ class LoadResult:
         """
         if self.windows is not None:
             return int(self.counted[0, 0]), int(self.counted[-1, 1])
-        begin_of: dict[int, int] = {}
-        end_of: dict[int, int] = {}
-        for worker, part in self.measured_by_worker():
-            if len(part):
-                first, last = int(part["planned_ns"].min()), int(part["planned_ns"].max())
-                begin_of[worker] = min(first, begin_of.get(worker, first))
-                end_of[worker] = max(last, end_of.get(worker, last))
-        begins, ends = list(begin_of.values()), list(end_of.values())
+        planned = [part["planned_ns"][part["stage"] == MEASURE] for part in self.rows]
+        begins, ends = ([int(of(one)) for one in planned if len(one)] for of in (np.min, np.max))
         if self._only_listen():
             last_ns = self.measured(lambda rows: rows["done_ns"]).max(initial=0)
             begins, ends = [self.measured_from_ns], [int(last_ns)]
@@ -186,7 +185,7 @@ class LoadResult:
         if self.cycles is None:
             count: float = sum(completed(rows["done_ns"], self.counted) for rows in good)
         else:
-            share = sum(len(_of_measure(rows)) for rows in good) / max(1, self._measured)
+            share = sum(len(_of_measure(rows)) for rows in good) / max(1, self.requests_measured)
             count = share * self.requests_counted
         return per_second(count, self.counted_ns)
 
@@ -194,12 +193,13 @@ class LoadResult:
     def requests_counted(self) -> float:
         """Return the requests in the measured time; an estimate for closed loops in windows."""
         if self.cycles is None:
-            return float(self._measured)
+            return float(self.requests_measured)
         measured = (rows for _, rows in self.measured_by_worker())
         return self.cycles.requests_in(self.counted_ns, measured, self.pauses)
 
     @property
-    def _measured(self) -> int:
+    def requests_measured(self) -> int:
+        """Return the number of rows of the measure stage."""
         return sum(len(rows) for _, rows in self.measured_by_worker())
 
     @property
@@ -269,7 +269,7 @@ class LoadResult:
         """Return the codes of the requests of each name, by worker (see :meth:`times`)."""
         codes: dict[str, dict[int, int]] = {}
         for worker, place in enumerate(self.places):
-            for code, name in enumerate(template_names(place)):
+            for code, name in enumerate(names_in(place, TEMPLATE_NAMES)):
                 codes.setdefault(name, {})[worker] = code
         return codes
 

@@ -75,10 +75,12 @@ class Spool:
 
 
 def rows_in(path: Path, dtype: np.dtype[np.void], mode: Literal["r", "r+"] = "r") -> np.ndarray:
-    """Return the rows in a file, mapped from disk; none where there is no file."""
-    if not path.exists() or not path.stat().st_size:
+    """Return the whole rows in a file, mapped from disk; none where there is no file."""
+    number = path.stat().st_size // dtype.itemsize if path.exists() else 0
+    if not number:
         return np.empty(0, dtype=dtype)
-    return np.memmap(path, dtype=dtype, mode=mode)
+    # A full disk takes a part of a row.
+    return np.memmap(path, dtype=dtype, mode=mode, shape=(number,))
 
 
 def of_requests(packed: np.ndarray, worker: int, rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -161,8 +161,10 @@ def of_rows(
     # A request that never reached the first instant has no time.
     rows = rows[rows[since] > 0]
     is_cut = np.isin(rows["error"], CENSORED_CODES)
-    # A request that was sent has waited for its connection, whatever became of it.
-    has_end = (rows["error"] == 0) | (is_cut & (rows[until] > 0) & (until != "done_ns"))
+    # A request that was sent has waited for its connection, whatever became of it; one that was cut
+    # off may have had its first byte.
+    has_come = (rows[until] > 0) & (until != "done_ns")
+    has_end = (rows["error"] == 0) | (has_come & (is_cut | (until == "sent_ns")))
     ended, cut = rows[has_end], rows[is_cut & ~has_end]
     late = wakeups.stood_still_ns(ended[since], ended[until])
     if since == "planned_ns":

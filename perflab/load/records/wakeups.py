@@ -8,10 +8,8 @@ not to measure latency", 2013).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -27,11 +25,9 @@ class Wakeups:
     late_ms: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def of(cls, report: Mapping[str, Any]) -> Wakeups:
-        """Read a probe's report."""
-        woken_us = np.array(report["woken_us"], dtype=np.int64)
-        late_ms = np.array(report["late_ms"], dtype=float)
-        return cls(woken_us * 1000 + int(report["began_ns"]), late_ms)
+    def of(cls, rows: np.ndarray) -> Wakeups:
+        """Read a probe's rows (``loop_probe.WAKEUP``)."""
+        return cls(np.array(rows["woken_ns"]), np.array(rows["late_ms"]))
 
     @cached_property
     def ticks(self) -> tuple[np.ndarray, np.ndarray]:

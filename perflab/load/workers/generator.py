@@ -73,7 +73,7 @@ class WorkerProcess:
                 env={**os.environ, **environment},
                 bufsize=0,
             )
-        self._pending = b""
+        self._pending = bytearray()
         self._folder = Path()
         self.progress = Progress()
 
@@ -107,7 +107,10 @@ class WorkerProcess:
         if not arrived:
             ended = how_it_ended(self.child.wait())
             raise LoadError(f"a load worker died (pid {self.child.pid}): it {ended}")
-        *lines, self._pending = (self._pending + arrived).split(b"\n")
+        self._pending += arrived
+        if b"\n" not in arrived:
+            return []
+        *lines, self._pending = self._pending.split(b"\n")
         return [json.loads(line) for line in lines]
 
     def close(self) -> None:
@@ -147,7 +150,7 @@ class Generator:
     def start(self) -> None:
         """Start the workers and wait until they are ready."""
         self._workers = [WorkerProcess(core, self._environment) for core in self._cores]
-        self._collect("ready", time.monotonic() + 60)
+        _collect(self._workers, "ready", time.monotonic() + 60)
 
     def close(self) -> None:
         """End the workers."""
@@ -185,10 +188,12 @@ class Generator:
             ask_for_http2(address, workload)
         # Workers run in another folder: the path must not be relative.
         place = folder.resolve() if folder else temporary_folder(RAW_ROWS)
-        machine = MachineCounts.now(self._cores)
+        # Each worker that sends has a connection.
+        workers = self._workers[: workload.connections.most or None]
+        machine = MachineCounts.now(self._cores[: len(workers)])
         start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
-            self._begin(workload, address, place, allowed, start_ns)
+            self._begin(workers, workload, address, place, allowed, start_ns)
             ahead_s = max(0, start_ns - time.monotonic_ns()) / 1e9
             bound_s = ahead_s + workload.bound_s + 2 * workload.timeout_s + 30
             # On few cores this process shares the client's, and a scheduler may let it run for a
@@ -196,7 +201,8 @@ class Generator:
             # thread of its own takes that priority, because there is no way back from it.
             with ThreadPoolExecutor(1, initializer=give_way) as watcher:
                 reports = watcher.submit(
-                    self._collect,
+                    _collect,
+                    workers,
                     "done",
                     time.monotonic() + bound_s,
                     on_progress,
@@ -213,78 +219,82 @@ class Generator:
 
     def _begin(
         self,
+        workers: Sequence[WorkerProcess],
         workload: Workload,
         address: str,
         folder: Path,
         allowed: Sequence[str],
         start_ns: int,
     ) -> None:
-        """Order every worker to send its part of a load and to record it in its own folder."""
+        """Order each worker to send its part of a load and to record it in its own folder."""
         sent = workload.with_credentials()
         order = {
             "workload": sent.model_dump(mode="json"),
             "url": address,
-            "workers": len(self._workers),
+            "workers": len(workers),
             "allowed": list(allowed),
             "start_ns": start_ns,
             "real_time": self._real_time,
         }
-        for number, worker in enumerate(self._workers):
+        for number, worker in enumerate(workers):
             worker.begin({**order, "worker": number}, folder / str(number))
 
-    def _stop(self, reason: str, within_s: float | None = None) -> None:
-        for worker in self._workers:
-            worker.order({"stop": reason, "within_s": within_s})
 
-    def _collect(
-        self,
-        event: str,
-        deadline: float,
-        on_progress: Callable[[Progress], None] = lambda _: None,
-        check: Callable[[], None] = lambda: None,
-        rules: StopRules = NEVER,
-    ) -> list[dict[str, Any]]:
-        reports: dict[int, dict[str, Any]] = {}
-        left, is_stopped, within_s = rules.failures, False, math.inf
-        with selectors.DefaultSelector() as selector:
-            for number, worker in enumerate(self._workers):
-                assert worker.child.stdout is not None
-                selector.register(worker.child.stdout, selectors.EVENT_READ, number)
-            while len(reports) < len(self._workers):
-                if time.monotonic() > deadline:
-                    raise LoadError(
-                        "the load workers did not end in the time of their load: start it again"
-                    )
-                news = False
-                for key, _ in selector.select(timeout=0.25):
-                    worker = self._workers[key.data]
-                    for message in worker.messages():
-                        if message["event"] == event:
-                            reports[key.data] = message
-                        elif message["event"] == "failed":
-                            raise LoadError(f"a load worker failed: {message['reason']}")
-                        elif message["event"] == "progress":
-                            worker.update(message["in_flight"])
-                            news = True
-                if news:
-                    progress = self._progress()
-                    on_progress(progress)
-                    if 0 < left <= progress.failed:
-                        self._stop(rules.failures_reached)
-                        left = 0
-                try:
-                    check()
-                except StopLoad as stop:
-                    is_sooner = stop.within_s is not None and stop.within_s < within_s
-                    if is_sooner or not is_stopped:
-                        self._stop(str(stop), stop.within_s)
-                    if stop.within_s is not None and is_sooner:
-                        within_s = stop.within_s
-                        deadline = min(deadline, time.monotonic() + within_s + ENDING_S)
-                    is_stopped = True
-        return [reports[number] for number in range(len(self._workers))]
+def _stop(workers: Sequence[WorkerProcess], reason: str, within_s: float | None = None) -> None:
+    for worker in workers:
+        worker.order({"stop": reason, "within_s": within_s})
 
-    def _progress(self) -> Progress:
-        """Return the sums over all workers."""
-        parts = [astuple(worker.progress) for worker in self._workers]
-        return Progress(*map(sum, zip(*parts, strict=True)))
+
+def _collect(
+    workers: Sequence[WorkerProcess],
+    event: str,
+    deadline: float,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    check: Callable[[], None] = lambda: None,
+    rules: StopRules = NEVER,
+) -> list[dict[str, Any]]:
+    reports: dict[int, dict[str, Any]] = {}
+    left, is_stopped, within_s = rules.failures, False, math.inf
+    with selectors.DefaultSelector() as selector:
+        for number, worker in enumerate(workers):
+            assert worker.child.stdout is not None
+            selector.register(worker.child.stdout, selectors.EVENT_READ, number)
+        while len(reports) < len(workers):
+            if time.monotonic() > deadline:
+                raise LoadError(
+                    "the load workers did not end in the time of their load: start it again"
+                )
+            news = False
+            for key, _ in selector.select(timeout=0.25):
+                worker = workers[key.data]
+                for message in worker.messages():
+                    if message["event"] == event:
+                        reports[key.data] = message
+                    elif message["event"] == "failed":
+                        raise LoadError(f"a load worker failed: {message['reason']}")
+                    elif message["event"] == "progress":
+                        worker.update(message["in_flight"])
+                        news = True
+            if news:
+                progress = _progress(workers)
+                on_progress(progress)
+                if 0 < left <= progress.failed:
+                    _stop(workers, rules.failures_reached)
+                    left = 0
+            try:
+                check()
+            except StopLoad as stop:
+                is_sooner = stop.within_s is not None and stop.within_s < within_s
+                if is_sooner or not is_stopped:
+                    _stop(workers, str(stop), stop.within_s)
+                if stop.within_s is not None and is_sooner:
+                    within_s = stop.within_s
+                    deadline = min(deadline, time.monotonic() + within_s + ENDING_S)
+                is_stopped = True
+    return [reports[number] for number in range(len(workers))]
+
+
+def _progress(workers: Sequence[WorkerProcess]) -> Progress:
+    """Return the sums over all workers."""
+    parts = [astuple(worker.progress) for worker in workers]
+    return Progress(*map(sum, zip(*parts, strict=True)))

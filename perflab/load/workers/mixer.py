@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from pathlib import Path
 
 from perflab.load.clients.exchange import Exchange, Prepared, render
 from perflab.load.clients.targets import Origin
@@ -45,11 +44,6 @@ class Mixer:
             submit(exchange)
 
         return choose
-
-    @staticmethod
-    def write_names(mix: Sequence[Weighted], folder: Path) -> None:
-        """Write the names of a mix, by code, beside the rows of a worker."""
-        (folder / "templates.names").write_text("\n".join(item.name for item in mix))
 
 
 def filled_by(

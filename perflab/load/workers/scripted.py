@@ -21,6 +21,7 @@ from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CODES, MEASURE, WARMUP, Failed
 from perflab.load.clients.targets import Origin
 from perflab.load.records.message_record import MessageRecorder
+from perflab.load.records.names import TEMPLATE_NAMES, write_names
 from perflab.load.users import User, actions
 from perflab.load.workers.timer import Timer
 from perflab.load.workload.arrivals import Scripted
@@ -105,18 +106,20 @@ class ScriptedDriver:
         self._stopping = asyncio.Event()
         self._waiting: set[asyncio.Event] = set()
         self.began_ns = self._end_ns = self._measure_from_ns = 0
-        self._choices: dict[type[User], tuple[list[str], list[float]]] = {}
         # The actions left to each user; without a limit on actions, 1 until the user joins.
         self._left = dict.fromkeys(users, arrivals.actions or 1)
-        self._users = [self._new_user(arrivals.script, number) for number in users]
+        kind = find(arrivals.script)
+        self._choices = {kind: actions(kind)}
+        self._users = [self._new_user(kind, number) for number in users]
+        self._monitor: User | None = None
         # The monitor is one more user; the worker of user 0 has it.
-        has_monitor = bool(arrivals.monitor) and 0 in users
-        self._monitor = self._new_user(arrivals.monitor, arrivals.users) if has_monitor else None
+        if arrivals.monitor and 0 in users:
+            kind = find(arrivals.monitor)
+            self._choices[kind] = actions(kind)
+            self._monitor = self._new_user(kind, arrivals.users)
         self._nothing = Prepared(Request(), origin, life)
 
-    def _new_user(self, script: str, number: int) -> User:
-        kind = find(script)
-        self._choices[kind] = actions(kind)
+    def _new_user(self, kind: type[User], number: int) -> User:
         user = kind(number, self._arrivals.seed, self._arrivals.parameters)
         user.headers = {**self._headers, **user.headers}
         user.course.driver = self
@@ -169,7 +172,7 @@ class ScriptedDriver:
             self.stop()
             self.messages.close()
             (self._folder / "sockets.json").write_text(json.dumps(self._sockets_told()))
-            (self._folder / "templates.names").write_text("\n".join(self._names))
+            write_names(self._folder, TEMPLATE_NAMES, self._names)
             (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
 
     def _look_after_sockets(self) -> None:
@@ -222,14 +225,23 @@ class ScriptedDriver:
     async def _life(self, user: User, joins_ns: int) -> None:
         if not await self.until(joins_ns):
             return
-        left = self._left
         if not self._arrivals.actions:
-            left.pop(user.number, None)
+            self._left.pop(user.number, None)
         if type(user).on_start is User.on_start:
             # Without ``on_start`` the first wait begins at the very instant of joining.
             user.course.over_ns = joins_ns
         elif not await self._perform(user, joins_ns, user.on_start):
             return
+        try:
+            await self._act(user)
+        except Exception as error:  # what a user says of its waits is the script's, too
+            self._note_error(user, clock(), error, "a wait")
+        user.course.due_ns, user.course.late_ns = clock(), 0
+        await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
+
+    async def _act(self, user: User) -> None:
+        """Let a user act until its actions or the time are used up, and stay as long as it will."""
+        left = self._left
         names, weights = self._choices[type(user)]
         course = user.course
         due_ns = course.over_ns
@@ -251,8 +263,6 @@ class ScriptedDriver:
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)
         await self.until(user.leaves_ns())
-        user.course.due_ns, user.course.late_ns = clock(), 0
-        await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
 
     async def _perform(self, user: User, due_ns: int, step: Callable[[], Any]) -> bool:
         """Run a step that was due at an instant; note its end, less the client's lateness."""
@@ -271,17 +281,21 @@ class ScriptedDriver:
             async with asyncio.timeout(timeout_s):
                 await step()
         except Exception as error:  # the script is the user's: whatever it raises is an outcome
-            kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
-            self._failures.setdefault(kind, traceback.format_exc())
-            # The error class is ``script`` unless the exception names the server's.
-            error_class = error.kind if isinstance(error, Failed) else "script"
-            self._client.first_errors.note(error_class, f"{kind}: {not_installed(error) or error}")
-            self.note_failure(user, began_ns, error_class)
+            self._note_error(user, began_ns, error, getattr(step, "__name__", "a step"))
             return False
         except asyncio.CancelledError:
             self.note_failure(user, began_ns, "aborted")
             raise
         return True
+
+    def _note_error(self, user: User, began_ns: int, error: Exception, step: str) -> None:
+        """Record an exception of a script."""
+        kind = f"{type(error).__name__} in {step}"
+        self._failures.setdefault(kind, traceback.format_exc())
+        # The error class is ``script`` unless the exception names the server's.
+        error_class = error.kind if isinstance(error, Failed) else "script"
+        self._client.first_errors.note(error_class, f"{kind}: {not_installed(error) or error}")
+        self.note_failure(user, began_ns, error_class)
 
     def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
         """Record a failure that belongs to no request."""

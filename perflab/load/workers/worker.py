@@ -26,11 +26,13 @@ from perflab.host.processes import go_first, private_streams
 from perflab.host.shortages import told
 from perflab.load.clients.client import DEFAULT_CONNECTIONS, Client, make_client
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.kept_answers import AnswerKeeper
+from perflab.load.clients.kept_replies import ReplyKeeper
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.columns import Recorder
-from perflab.load.records.loop_probe import CpuLog, LoopProbe
+from perflab.load.records.loop_probe import CPU_FILE, WAKEUPS_FILE, CpuLog, LoopProbe
+from perflab.load.records.names import TEMPLATE_NAMES, write_names
+from perflab.load.records.spool import Spool
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
 from perflab.load.workers.mixer import Mixer
 from perflab.load.workers.timer import Timer
@@ -80,7 +82,7 @@ class WorkerLoad:
         self.client = self._client(prepared)
         self.driver = self._driver(prepared)
         if not workload.is_judged:
-            self.client.keeper = AnswerKeeper()
+            self.client.keeper = ReplyKeeper()
         self._failures_left = workload.stop.failures
         self._failure_report: asyncio.TimerHandle | None = None
         self._bound = asyncio.timeout(None)
@@ -148,7 +150,7 @@ class WorkerLoad:
         order, workload = self.order, self.order.workload
         if not workload.mix:
             return self.client.submit
-        Mixer.write_names(workload.mix, order.folder)
+        write_names(order.folder, TEMPLATE_NAMES, (item.name for item in workload.mix))
         seed = f"{workload.seed}:{order.worker}"
         mixer = Mixer(workload.mix, prepared.origin, workload.connections, seed)
         return mixer.before(self.client.submit)
@@ -181,10 +183,11 @@ class WorkerLoad:
     async def run(self) -> None:
         """Send everything, then close the connections and write the record."""
         workload = self.order.workload
+        wakeups, cpu = (Spool(self.order.folder / file) for file in (WAKEUPS_FILE, CPU_FILE))
         try:
             # The probe begins before any planned instant, to see a stall at the very begin.
-            self.probe = LoopProbe(time.monotonic_ns())
-            self.cpu = CpuLog()
+            self.probe = LoopProbe(time.monotonic_ns(), wakeups.add)
+            self.cpu = CpuLog(cpu.add)
             self.cpu.note()
             start_ns = self.order.start_ns
             if workload.windows is None:  # with windows the start is fixed: loads take turns
@@ -201,14 +204,15 @@ class WorkerLoad:
             ended_ns = time.monotonic_ns()
             self.lasted_ns = ended_ns - start_ns
             self.probe.end(ended_ns)
-            self.cpu.note()
+            self.cpu.end()
             self.driver.stop()
             self.client.abort()
             await self.client.close()
             self.timer.close()
             if self._failure_report is not None:
                 self._failure_report.cancel()
-            self.recorder.close()
+            for record in (self.recorder, wakeups, cpu):
+                record.close()
             if self.client.keeper is not None:
                 self.client.keeper.write(self.order.folder)
 
@@ -267,8 +271,6 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
         "start_ns": load.start_ns,
         "lasted_ns": load.lasted_ns,
         "first_errors": load.client.first_errors.texts(),
-        "wakeups": load.probe.report(),
-        "cpu": load.cpu.report(),
         "real_time": real_time,
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,

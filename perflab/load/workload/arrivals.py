@@ -80,6 +80,11 @@ class ClosedLoop(FrozenModel):
             raise ValueError("give warmup_requests or warmup_s, not both")
         return self
 
+    @property
+    def counted_s(self) -> float:
+        """Return the length of what follows the warm-up in seconds; 0 without a bound."""
+        return self.duration_s
+
 
 class Stage(FrozenModel):
     """A stage of an open loop: the rate changes evenly to another (requests per second)."""
@@ -119,6 +124,11 @@ class OpenLoop(FrozenModel):
     def duration_s(self) -> float:
         """Return the length of the schedule in seconds."""
         return sum(stage.duration_s for stage in self.stages)
+
+    @property
+    def counted_s(self) -> float:
+        """Return the length of what follows the warm-up in seconds."""
+        return self.duration_s - self.warmup_s
 
 
 class Burst(FrozenModel):

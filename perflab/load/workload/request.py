@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Base64Bytes, BeforeValidator, Field, field_validator, model_validator
 
-from perflab.credentials import filled_in
+from perflab.credentials import filled_in, names_in, reference
+from perflab.errors import ParameterError
 from perflab.load.clients.stream_formats import Format
 from perflab.load.clients.streams import Streaming, check_marker
 from perflab.parameters import FrozenModel
 
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+IN_PATH = r"[\x21-\x7e]*"
 NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 HeaderName = Annotated[str, Field(pattern=TOKEN)]
 HeaderValue = Annotated[str, Field(pattern=NO_CONTROLS)]
@@ -100,7 +103,7 @@ class Request(FrozenModel):
 
     node: str = ""
     method: Annotated[str, Field(pattern=TOKEN)] = "GET"
-    path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
+    path: Annotated[str, Field(pattern=f"^/{IN_PATH}$")] = "/"
     headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
     body: Bodies = ""
     expect_status: Statuses = 200
@@ -132,7 +135,10 @@ class Request(FrozenModel):
         return points
 
     def with_credentials(self) -> Self:
-        """Return the request as it is sent, with the values of its references."""
+        """Return the request as it is sent, with the values of its references.
+
+        Raises ParameterError for a value that a path cannot hold; it names its variable.
+        """
         body = self.body
         if isinstance(body, str):
             body = filled_in(body)
@@ -141,6 +147,10 @@ class Request(FrozenModel):
         headers = {name: filled_in(value) for name, value in self.headers.items()}
         expected = filled_in(self.expect_body)
         path = filled_in(self.path)
+        for name in names_in(self.path):
+            if not re.fullmatch(IN_PATH, filled_in(reference(name))):
+                text = f"the environment variable {name} holds a blank or a letter beyond ASCII"
+                raise ParameterError("request", [f"{text}: percent-encode it for the path"])
         return self.model_copy(
             update={"path": path, "headers": headers, "body": body, "expect_body": expected}
         )

@@ -36,6 +36,7 @@ from perflab.recordings.imports.results import (
     result_columns,
 )
 from perflab.recordings.schema import BACKEND
+from perflab.recordings.store import make_root
 from perflab.recordings.tables import NOT_JUDGED
 
 _SENT = (
@@ -162,14 +163,14 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path, tool: str = "
 
     ParameterError where a name or a number of files is not allowed; nothing was written.
     ImportRefused where a file is damaged, or of another tool; nothing was written. RecordingError
-    where the run cannot be written.
+    where the run cannot be written, or the folder is another user's.
     """
     _check_names(groups, tool)
     loads, left_out = loads_of(groups, tool)
     record = _record(loads, left_out)
     target = root / record.run_id
     with explained(target, "nothing was recorded"):
-        root.mkdir(0o700, parents=True, exist_ok=True)
+        make_root(root)
         with whole_folder(target) as folder:
             _commit(RunWriter.begin(folder, record), loads)
     return Run(target)

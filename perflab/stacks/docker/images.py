@@ -127,7 +127,7 @@ def _context(spec: ServiceSpec) -> IO[bytes]:
             add_bytes(archive, COMPILE_SCRIPT, compiler.script(spec).encode())
         for folder, within in zip(spec.sources, ("", "common"), strict=False):
             for path in files_of(folder):
-                archive.add(path, arcname=str(within / path.relative_to(folder)))
+                archive.add(path, str(within / path.relative_to(folder)), recursive=False)
         add_bytes(archive, "ca/.keep", b"")
         # Networks that intercept TLS need the host's CA bundle.
         paths = [Path(os.environ.get(name, "")) for name in CA_VARIABLES]

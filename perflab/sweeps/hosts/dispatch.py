@@ -18,7 +18,6 @@ from perflab.sweeps.folder import INTERRUPTED, AttemptBegun, AttemptEnded, RunMa
 from perflab.sweeps.hosts.hosts import (
     BENCH,
     SharedFolder,
-    check_installed,
     host_facts,
     unfit,
     worker_facts,
@@ -190,7 +189,6 @@ def _executes(dask_worker: Any) -> bool:
 @contextlib.contextmanager
 def connected(scheduler: str) -> Iterator[Any]:
     """Yield a client; refuse a scheduler that would repeat a cell whose worker was lost."""
-    check_installed()
     from distributed import Client
 
     try:

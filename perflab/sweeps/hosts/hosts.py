@@ -16,11 +16,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import ClusterError, FolderError, PerflabError
+from perflab.errors import FolderError, PerflabError
 from perflab.host import facts
 from perflab.host.facts import sources
 from perflab.host.files import whole_folder, write_file
@@ -118,14 +117,6 @@ def _files_of(folder: Path) -> dict[str, Path]:
         and not path.name.startswith(".tmp-")
         and path != folder / LIST
     }
-
-
-def check_installed() -> None:
-    """Refuse where Dask distributed is not installed, and name the extra to install."""
-    if find_spec("distributed") is None:
-        raise ClusterError(
-            "Dask distributed is not installed; run 'make setup', or install 'perflab[cluster]'"
-        )
 
 
 def host_name() -> str:

@@ -20,7 +20,7 @@ from perflab.sweeps.attempt import carry_out, resume_parameters
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.execution import ASK_TO_END, interrupt_kernels
 from perflab.sweeps.folder import AttemptEnded
-from perflab.sweeps.hosts.hosts import BENCH, RUNS, SharedFolder, check_installed, host_name
+from perflab.sweeps.hosts.hosts import BENCH, RUNS, SharedFolder, host_name
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Event, Narrator, RunBegun
 
@@ -155,7 +155,6 @@ def serve(scheduler: str, listen: str = "") -> None:
 
     By default that is the address by which this host reaches the scheduler.
     """
-    check_installed()
     import dask
 
     own = own_address(scheduler)

@@ -13,13 +13,16 @@ from perflab.figures.charts import Axis, Intervals, Marks, RowChart, Stack
 from perflab.figures.origin import Page
 from perflab.figures.theme import PALETTE
 from perflab.figures.view import View, varies
-from perflab.recordings import Run, published, published_value
+from perflab.recordings import Run, published_value
 from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import Estimate, across_trials
+from perflab.systems.chat.experiments.serialization import (
+    FACTORS,
+    RESPONSE,
+    SCENARIOS,
+    published_total_ms,
+)
 
-FACTORS = ("codec", "operation", "message")
-# The service reports the time of 1000 operations in ms: that number is the us of one.
-RESPONSE = "phase_op_p50_ms"
 COST = [*FACTORS, "bytes", "us", "low", "high", "n"]
 LOOPS = ["codec", "step", "published_ms", "us", "us_low", "us_high", "loops", "low", "high", "n"]
 is_of_codecs = varies(*FACTORS)
@@ -96,22 +99,14 @@ def loops_sentence(run: Run) -> str:
 
 def _published_and_measured(run: Run) -> list[tuple[str, str, float, pd.Series[Any]]]:
     """Return codec, step, published total in ms, and us per operation here by block."""
-    table = published("chat")
-    table = table[table["place"] == "microbenchmark"]
-    totals_ms = {
-        (str(row["scenario"]).partition(" ")[0], row["measure"]): float(row["value"])
-        for row in table.to_dict("records")
-    }
     trials = run.valid_trials()
     rows = []
     for treatment in run.record.treatments:
-        codec, step = (treatment.levels.get(name, "") for name in ("codec", "operation"))
-        total_ms = totals_ms.get((codec, f"{step}_time"))
-        if total_ms is None or treatment.levels["message"] != "published":
-            continue
-        times_us = _times_us(trials, treatment.name)
-        if len(times_us):
-            rows.append((codec, step, total_ms, times_us))
+        codec, step, message = (treatment.levels[name] for name in FACTORS)
+        if codec in SCENARIOS and step in STEPS and message == "published":
+            times_us = _times_us(trials, treatment.name)
+            if len(times_us):
+                rows.append((codec, step, published_total_ms(codec, step), times_us))
     return rows
 
 

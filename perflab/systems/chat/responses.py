@@ -5,21 +5,23 @@ Deliveries of messages are its measure; its requests are logins, except in the c
 
 from __future__ import annotations
 
-from pathlib import Path
+from perflab.recordings.responses import (
+    CPU,
+    MEMORY,
+    PHASES,
+    PROFILE,
+    REQUESTS,
+    beside,
+    with_typical,
+)
 
-from perflab.recordings import Response, Steady
-from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
-from perflab.recordings.typed_rows import rows_of
-
-STEADY = Steady(kind="delivery")
 # Trials begin with minutes of joining, so the CPU of the plateau counts. The service reports the
 # time of 1000 operations in ms: that number is the us of one.
-OWN = rows_of(Path(__file__).with_suffix(".csv"), Response)
 RESPONSES = (
-    *OWN,
+    *beside(__file__),
     *REQUESTS,
     *PHASES,
-    *(share.model_copy(update={"typical": False}) for share in CPU),
+    *with_typical(CPU),
     *MEMORY,
     *PROFILE,
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
-from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat import PASSWORD
 from perflab.systems.chat.streams import Streams
@@ -20,7 +19,7 @@ from perflab.trials.ladders import Labelled, treatments_of
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
-BASE_CASE = (STUDY, "workload", "base case")
+BASE_CASE = ("workload", "base case")
 USERS = "perflab.systems.chat.users"
 # Slow first logins must not make a trial fail that would end in time.
 SLACK_S = 20.0
@@ -65,6 +64,14 @@ class ChatParameters(PresetParameters):
     the one before; else one ping a second is sent when it is due.
     """
 
+    study: ClassVar = STUDY
+    stated: ClassVar = {
+        "actions": (*BASE_CASE, "actions"),
+        "join_s": (*BASE_CASE, "join_delay"),
+        "action_s": (*BASE_CASE, "action_delay"),
+        "subscriber_share": ("system", "all", "receivers_per_message_per_user"),
+    }
+
     actions: int | None = Field(
         default=None,
         ge=1,
@@ -87,18 +94,6 @@ class ChatParameters(PresetParameters):
         description="share of the users whom a message reaches; 0.64 gives 0.1 n^2 messages a "
         "second for n users",
     )
-
-    @classmethod
-    def published_values(cls) -> dict[str, Any]:
-        """Return the values of the preset."""
-        return {
-            "actions": int(published_value(*BASE_CASE, "actions")),
-            "join_s": published_value(*BASE_CASE, "join_delay"),
-            "action_s": published_value(*BASE_CASE, "action_delay"),
-            "subscriber_share": published_value(
-                STUDY, "system", "all", "receivers_per_message_per_user"
-            ),
-        }
 
     @model_validator(mode="after")
     def _has_a_plateau(self) -> ChatParameters:

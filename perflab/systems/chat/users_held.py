@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.typical_values import typical_values
 from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points, Rules
-from perflab.figures.origin import Page, trials_shown
+from perflab.figures.origin import TRIAL, Page, trials_shown
 from perflab.figures.theme import Style, appearance
 from perflab.figures.view import View
 from perflab.recordings import Run, fault
@@ -24,7 +24,7 @@ _OF_A_RUNG = ("rung", "users", "join_s", "scenario")
 TITLE = "users held within the targets"
 # An interval may reach this many times beyond the trials.
 BEYOND = 3.0
-SAID, TRIAL, TYPICAL, TARGET = "said", "trial", "typical value", "target"
+SAID, TYPICAL, TARGET = "said", "typical value", "target"
 HELD_COLUMNS = [
     "what",
     "configuration",
@@ -41,10 +41,11 @@ HELD_COLUMNS = [
 def users_held(run: Run) -> pd.DataFrame:
     """Return one row per rung: how many of its trials meet all targets.
 
-    Columns: configuration (the name of its first rung, without a number of users), users, treatment
-    (its name); held, missed, refused (trials); first_missed (the target missed most often, or
-    empty); and the typical value over valid trials of messages_per_s and of every response that has
-    a target, each with ``_low``, ``_high`` (95%, NaN where n is too small) and ``_n``.
+    Columns: configuration (the name of its first rung, without a number of users unless another
+    configuration has that name), users, treatment (its name); held, missed, refused (trials);
+    first_missed (the target missed most often, or empty); and the typical value over valid trials
+    of messages_per_s and of every response that has a target, each with ``_low``, ``_high`` (95%,
+    NaN where n is too small) and ``_n``.
 
     A trial that failed or is invalid counts as missed if the service alone is at fault (see
     :func:`perflab.recordings.fault`), else as refused; one with too few deliveries for a percentile
@@ -54,22 +55,33 @@ def users_held(run: Run) -> pd.DataFrame:
     # Where every trial failed, nothing was measured.
     needed = ["messages_per_s", *targets_ms()]
     trials = trials.reindex(columns=list(dict.fromkeys([*trials.columns, *needed])))
-    configurations: dict[tuple[str, ...], str] = {}
-    rows = []
-    for treatment in run.record.treatments:
-        levels = treatment.levels
-        key = tuple(levels[name] for name in levels if name not in _OF_A_RUNG)
-        rows.append(
-            {
-                "configuration": configurations.setdefault(key, _without_users(levels["rung"])),
-                "users": int(levels["users"]),
-                "treatment": treatment.name,
-                **_counts(trials[trials["treatment"] == treatment.name]),
-            }
-        )
+    configurations = _configurations([treatment.levels for treatment in run.record.treatments])
+    rows = [
+        {
+            "configuration": configurations[treatment.levels["rung"]],
+            "users": int(treatment.levels["users"]),
+            "treatment": treatment.name,
+            **_counts(trials[trials["treatment"] == treatment.name]),
+        }
+        for treatment in run.record.treatments
+    ]
     order = [*configurations.values()]
     rows.sort(key=lambda row: (order.index(row["configuration"]), row["users"]))
     return pd.DataFrame(rows)
+
+
+def _configurations(rungs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the name of the configuration of each rung, by the rung's name."""
+    keys = {
+        levels["rung"]: tuple(levels[name] for name in levels if name not in _OF_A_RUNG)
+        for levels in rungs
+    }
+    names: dict[tuple[str, ...], str] = {}
+    for rung, key in keys.items():
+        stem = _without_users(rung)
+        is_of_another = stem in names.values() or keys.get(stem, key) != key
+        names.setdefault(key, rung if is_of_another else stem)
+    return {rung: names[key] for rung, key in keys.items()}
 
 
 def _counts(trials: pd.DataFrame) -> dict[str, Any]:

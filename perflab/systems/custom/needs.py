@@ -38,7 +38,7 @@ class Image(FrozenModel):
             "environment": dict(self.env),
             "docker": {"image": self.image, "port": self.port},
             # What its entrypoint starts may end; the container ends with its first process.
-            "processes": {"lasting": NO_LASTING_PROCESS},
+            "lasting": NO_LASTING_PROCESS,
             "health": {"timeout_s": timeout_s},
             "store": {"product": "image", "version": self.image, "url": "http://{host}:{port}"},
         }

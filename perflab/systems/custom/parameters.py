@@ -123,6 +123,11 @@ class OwnServiceParameters(DuelFields):
         """Return the variants, read and checked."""
         return all_variants(self.variants, begins_in(self.folder))
 
+    def _commands(self, variants: tuple[Variant, ...]) -> list[tuple[str, str]]:
+        """Return each command after its name: a variant may be named like a parameter."""
+        own = [(each.name, each.place) for each in variants if each.kind == "command"]
+        return [("setup", self.setup), ("command", self.command), *own]
+
     def _of_needs(self, variants: tuple[Variant, ...]) -> list[str]:
         problems = []
         if self.needs and any(variant.kind == "url" for variant in variants):
@@ -133,10 +138,8 @@ class OwnServiceParameters(DuelFields):
                 "state only if it is started afresh for each; leave fresh_blocks at 1"
             )
         problems += of_needs(self.roles)
-        texts = {f"env {name}": text for name, text in self.variables.items()}
-        texts |= {"setup": self.setup, "command": self.command}
-        texts |= {each.name: each.place for each in variants if each.kind == "command"}
-        for name, text in texts.items():
+        variables = [(f"env {name}", text) for name, text in self.variables.items()]
+        for name, text in [*variables, *self._commands(variants)]:
             try:
                 if problem := without_value(text, self.told):
                     raise ValueError(problem + to_declare(text, self.told))
@@ -164,7 +167,7 @@ class OwnServiceParameters(DuelFields):
                     + _projects_below(begins_in(self.folder))
                 )
         if "PATH" not in self.variables:
-            commands = {"command": self.command, "setup": self.setup}
+            commands = [("command", self.command), ("setup", self.setup)]
             problems += of_programs(variants, commands, self.prepare, begins_in(self.folder))
         for name in ("health", "metrics"):
             path = getattr(self, name)
@@ -174,16 +177,14 @@ class OwnServiceParameters(DuelFields):
 
     def _of_stores(self, variants: tuple[Variant, ...]) -> list[str]:
         """Return why the addresses of stores that variants would get are not safe."""
-        texts = {name: self.variables[name] for name in self.variables}
-        texts |= {"command": self.command, "prepare": self.prepare, "setup": self.setup}
-        texts |= {each.name: each.place for each in variants if each.kind == "command"}
+        commands = [("prepare", self.prepare), *self._commands(variants)]
         outside = [address for address in self.also if not is_loopback(address)]
         refused = [
             f"also: {without_passwords(address)} is no address of loopback, and the load changes "
             "what it meets: let the lab start a store (needs)"
             for address in outside
         ]
-        return refused or foreign_stores(texts, self.also)
+        return refused or foreign_stores([*self.variables.items(), *commands], self.also)
 
     def _of_load(self) -> list[str]:
         problems = []

@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,24 +23,24 @@ PORT = re.compile(
 
 
 def problems(
-    variants: Sequence[Variant], commands: Mapping[str, str], prepare: str, folder: Path
+    variants: Sequence[Variant], commands: Iterable[tuple[str, str]], prepare: str, folder: Path
 ) -> list[str]:
     """Return why commands cannot start variants here.
 
-    ``commands`` are those that start files and those of a setup, by name; command variants begin in
-    ``folder``, and ``prepare`` makes what files lack.
+    ``commands`` are those that start files and those of a setup, after their names; command
+    variants begin in ``folder``, and ``prepare`` makes what files lack.
     """
-    own = {each.name: each.place for each in variants if each.kind == "command"}
+    own = [(each.name, each.place) for each in variants if each.kind == "command"]
     trees = [each for each in variants if each.is_tree]
     if not (own or trees):
         return []  # Commands are within images.
     found: list[str] = []
-    for name, text in (own | {name: text for name, text in commands.items() if text}).items():
+    for name, text in [*own, *(pair for pair in commands if pair[1])]:
         program = next(_programs(text), "")
         # What prepare makes is not known yet, and one commit may lack what others have.
         if "/" not in program:
             problem = _not_here(program) if program and not shutil.which(program) else ""
-        elif Path(program).expanduser().is_absolute() or name in own or not trees:
+        elif Path(program).expanduser().is_absolute() or (name, text) in own or not trees:
             place = folder / Path(program).expanduser()
             problem = "" if place.exists() else f"there is no {place}"
         elif not prepare and not any(_has(tree, program) for tree in trees):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -32,14 +32,6 @@ COMMITS = {
 DRIVERS = {
     "psycopg2": "sync driver (psycopg2), 4 workers, pool 50",
     "asyncpg": "async driver (asyncpg), 4 workers, pool 50",
-}
-# The published row of each parameter that the study states.
-PUBLISHED_PLACES = {
-    "requests": ("workload", "all", "requests"),
-    "concurrency": ("workload", "all", "concurrency"),
-    "workers": ("system", "driver study", "workers"),
-    "pool_size": ("system", "driver study", "pool_size"),
-    "round_trip_ms": ("system", "all", "added_round_trip"),
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
 # Of the main job: short trials a few seconds apart, as the speed of a shared machine changes within
@@ -85,6 +77,15 @@ def published_rps(scenario: str) -> float:
 class LoadParameters(ExplainedParameters, PresetParameters):
     """Load and pool, the parameters of every experiment on the inference service."""
 
+    study: ClassVar = STUDY
+    stated: ClassVar = {
+        "requests": ("workload", "all", "requests"),
+        "concurrency": ("workload", "all", "concurrency"),
+        "workers": ("system", "driver study", "workers"),
+        "pool_size": ("system", "driver study", "pool_size"),
+        "round_trip_ms": ("system", "all", "added_round_trip"),
+    }
+
     requests: Requests = 1000
     # Throughput rises for some 3 s after services start, with asyncpg by a fifth.
     warmup_requests: WarmupRequests = 2000
@@ -108,13 +109,9 @@ class LoadParameters(ExplainedParameters, PresetParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset for the parameters that the experiment has."""
-        values: dict[str, Any] = {}
-        for name, place in PUBLISHED_PLACES.items():
-            if name in cls.model_fields:
-                value = published_value(STUDY, *place)
-                values[name] = value if name == "round_trip_ms" else int(value)
         reused = published_value(STUDY, *PER_CONNECTION) != 1
-        return {**values, "connection": "keep_alive" if reused else "per_request"}
+        connection = "keep_alive" if reused else "per_request"
+        return {**super().published_values(), "connection": connection}
 
     @model_validator(mode="after")
     def _check_users(self) -> LoadParameters:
@@ -124,6 +121,21 @@ class LoadParameters(ExplainedParameters, PresetParameters):
                 "users would never send"
             )
         return self
+
+    @model_validator(mode="after")
+    def _check_pool(self) -> LoadParameters:
+        """Refuse a pool that leaves a worker without a connection; both may have levels."""
+        pool_size, workers = min(self._levels("pool_size")), max(self._levels("workers"))
+        if pool_size < workers:
+            raise ValueError(
+                f"pool_size = {pool_size} is less than workers = {workers}: every worker "
+                "needs at least one connection (pool_size counts all workers together)"
+            )
+        return self
+
+    def _levels(self, name: str) -> tuple[int, ...]:
+        value = getattr(self, name)
+        return value if isinstance(value, tuple) else (value,)
 
 
 class PooledParameters(LoadParameters):
@@ -143,20 +155,6 @@ class InferenceParameters(PooledParameters):
     workers: int = Field(
         default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
     )
-
-    @model_validator(mode="after")
-    def _check_pool(self) -> InferenceParameters:
-        check_pool(self.pool_size, self.workers)
-        return self
-
-
-def check_pool(pool_size: int, workers: int) -> None:
-    """Raise ValueError if a worker would have no connection."""
-    if pool_size < workers:
-        raise ValueError(
-            f"pool_size = {pool_size} is less than workers = {workers}: every worker "
-            "needs at least one connection (pool_size counts all workers together)"
-        )
 
 
 def stack(
@@ -283,9 +281,7 @@ def treatment(
 
 def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
     """Warn if the load or the set-up is not as published."""
-    texts = parameters.differences(**levels)
-    text = f"published sizes are not compared: {'; '.join(texts)}"
-    return [Remark(code="inference.load", text=text)] if texts else []
+    return parameters.not_compared("inference.load", **levels)
 
 
 USUAL = InferenceParameters()

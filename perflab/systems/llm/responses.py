@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from perflab.recordings import Response
 from perflab.recordings.responses import (
     CAPACITY,
     CLIENT,
@@ -15,12 +12,11 @@ from perflab.recordings.responses import (
     REQUESTS,
     STOPS,
     STREAMS,
+    beside,
 )
-from perflab.recordings.typed_rows import rows_of
 
-OWN = rows_of(Path(__file__).with_suffix(".csv"), Response)
 RESPONSES = (
-    *OWN,
+    *beside(__file__),
     *CAPACITY,
     *STOPS,
     *STREAMS,

@@ -7,6 +7,7 @@ made from the rows of ``limits.csv``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -18,7 +19,6 @@ from perflab.trials.ladders import Labelled, having, read_ladder
 
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
-Set = Literal["kinds", "unpaced", "limits", "capacity"]
 # The proxy's setting of each version; the study has old and new, raw is beyond it.
 MODES: dict[str, str] = {"old": "rebuild", "new": "pass", "raw": "raw"}
 VERSIONS: tuple[Version, ...] = ("old", "new", "raw")
@@ -58,8 +58,9 @@ class Rung(Labelled):
         return self.max_files > 0
 
 
-# The rungs of the set ``limits`` depend on a parameter.
-LADDER = read_ladder(HERE / "rungs.csv", Rung)
+TABLE = read_ladder(HERE / "rungs.csv", Rung)
+# The rungs of the set ``limits`` depend on parameters.
+LADDER = replace(TABLE, sets={**TABLE.sets, LIMITS: ()})
 
 
 def few_files(version: str, limit: int, kind: Kind = "stream") -> str:
@@ -72,7 +73,7 @@ def chosen(sets: Collection[str], limits: Iterable[int], kind: Kind) -> dict[str
 
     ``kind`` is that of the requests of this set.
     """
-    rungs = LADDER.chosen(name for name in sets if name != LIMITS)
+    rungs = LADDER.chosen(sets)
     for limit, version in product(sorted(limits) if LIMITS in sets else (), BOTH):
         label = f"users ramp up, {_place(limit, kind)}, {version}"
         rungs[few_files(version, limit, kind)] = Rung(

@@ -12,11 +12,11 @@ import math
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Observation
-from perflab.instruments.requests import stop_columns, success_share
+from perflab.instruments.requests import success_share
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
 from perflab.load.clients.outcome import CUT_OFF_CODES
-from perflab.recordings.responses import at_least_column
+from perflab.recordings.responses import or_bound
 from perflab.systems.llm.stacks import PROXY
 from perflab.trials.summary import cpu_per_success, cpu_share
 
@@ -45,26 +45,34 @@ class StreamCost(Instrument):
 
 
 class BrokenOff(Instrument):
-    """Sums up users, successes and requests when failures ended a load (:func:`stop_columns`).
+    """Sums up users, successes and requests when failures ended a load.
 
+    ``users_at_stop`` are the users then; ``successes_until_stop`` count the warm-up, too.
     ``requests_begun`` are the requests that had ended by then and those under way.
     ``failure_share_broken_off`` is the failed requests and those under way over ``requests_begun``:
-    the failure rate of a tool that breaks requests off. Both are NaN if the load held all of its
-    users; ``users_at_stop_at_least`` is then their number.
+    the failure rate of a tool that breaks requests off. All are NaN if the load held all of its
+    users. Then, and where the failures came only after the last user had left,
+    ``users_at_stop_at_least`` is the number of all users.
     """
 
     def observe(self, load: Load) -> Observation:
         """Return columns only."""
-        begun = begun_columns(around_stop(load.result), load.result.requests)
-        return Observation({**stop_columns(load.result), **begun})
+        return Observation(stop_columns(around_stop(load.result), load.result.requests))
 
 
-def begun_columns(stop: AroundStop | None, requests: pd.DataFrame) -> dict[str, float]:
+def stop_columns(stop: AroundStop | None, requests: pd.DataFrame) -> dict[str, float]:
     """Return the columns of :class:`BrokenOff`; ``stop`` is None if no failures ended the load."""
+    # By the plan nobody is left after its end, which all users had reached.
+    users = float(stop.users or 0) if stop else 0.0
+    all_users = float(requests["user"].nunique())
+    columns = or_bound("users_at_stop", users or all_users, is_known=users > 0)
     if stop is None:
-        unknown = {"requests_begun": math.nan, "failure_share_broken_off": math.nan}
-        return {**unknown, at_least_column("users_at_stop"): float(requests["user"].nunique())}
+        names = ("successes_until_stop", "requests_begun", "failure_share_broken_off")
+        return columns | dict.fromkeys(names, math.nan)
     begun = stop.until.requests + stop.under_way
     lost = stop.until.failures + stop.under_way
-    share = lost / begun if begun else math.nan
-    return {"requests_begun": float(begun), "failure_share_broken_off": share}
+    return columns | {
+        "successes_until_stop": float(stop.until.successes),
+        "requests_begun": float(begun),
+        "failure_share_broken_off": lost / begun if begun else math.nan,
+    }

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Marks, Plane, Planes, Points
-from perflab.figures.origin import Page, trials_shown
+from perflab.figures.origin import TRIAL, Page, bounded, trials_shown
 from perflab.figures.theme import Style, appearance
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
-from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.rules import CLAIM, ENOUGH, FILES, has_limits, judged_claims
 from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
 
@@ -22,8 +21,9 @@ NAMES = {"old": "old: chunks are made anew", "new": "new: passed through", "raw"
 VERSION_STYLES: dict[str, Style] = {
     name: Style(*appearance(place), label=NAMES[name]) for place, name in enumerate(VERSIONS)
 }
+AT_LEAST_STYLES = {name: replace(style, marker="^") for name, style in VERSION_STYLES.items()}
 TITLE = "users when failures ended the load, over descriptors"
-TRIAL, AT_LEAST, PUBLISHED, NEEDED, SAID = "trial", "at least", "published", "needed", "said"
+AT_LEAST, PUBLISHED, NEEDED, SAID = "at least", "published", "needed", "said"
 PANELS = {"users": "users at failure", "share": "failure rate of a stop, %"}
 FAILURE_COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
 # A proxied stream takes two descriptors: one from the client, one to the model.
@@ -51,17 +51,11 @@ def limits_table(run: Run) -> pd.DataFrame:
     if trials.empty or USERS not in trials:
         return pd.DataFrame(columns=FAILURE_COLUMNS)
     limited = trials[trials[f"factor_{FILES}"] != ENOUGH]
-    bound = limited.get(at_least_column(USERS), pd.Series(np.nan, index=limited.index))
-    is_bound = limited[USERS].isna() & bound.notna()
-    points = pd.DataFrame(
-        {
-            "what": np.where(is_bound, AT_LEAST, TRIAL),
-            "version": limited["factor_version"],
-            "limit": limited[f"factor_{FILES}"].astype(float),
-            "state": limited["state"],
-            "users": limited[USERS].fillna(bound).astype(float),
-            "share": 100 * limited["failure_share_broken_off"].astype(float),
-        }
+    points = bounded(limited, USERS, (TRIAL, AT_LEAST)).rename(columns={"value": "users"})
+    points = points.assign(
+        version=limited["factor_version"],
+        limit=limited[f"factor_{FILES}"].astype(float),
+        share=100 * limited["failure_share_broken_off"].astype(float),
     )
     (finding,) = judged_claims(run)
     verdict = finding.verdict
@@ -98,7 +92,7 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
         f" half.{sentences}",
         layers=(
             Points((TRIAL,), how={"s": 22}, **style),
-            Marks((AT_LEAST,), "^", hollow=True, **style),
+            Points((AT_LEAST,), by="version", styles=AT_LEAST_STYLES, how={"s": 22}, keyed=False),
             Marks((PUBLISHED,), "x", PUBLISHED, size=6, **style),
             Lines((NEEDED,), how={"lw": 1.0, "ls": (0, (4, 3))},
                   label="two descriptors for each user's stream"),

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from perflab.load.workload import Reuse
-from perflab.recordings import Contrast, published_value
+from perflab.recordings import Contrast
 from perflab.recordings.contrast_rows import ContrastRow
 from perflab.recordings.typed_rows import rows_of
 from perflab.trials.ladders import Labelled, having, read_ladder
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
-Set = Literal["phases", "interaction", "saturation", "naive"]
 LoadFrom = Literal["lab", "naive_client"]
 HERE = Path(__file__).parent
 CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
@@ -29,6 +28,8 @@ LOAD_TESTS = {
 }
 # Each has its match: the same server and the same connections, with the load from the lab.
 OF_THE_LAB = {name: name.replace("naive", "thread") for name in LOAD_TESTS}
+# The rung of which the study claims levels.
+LEVELS_OF = "phase_7"
 STUDY = "metricstream"
 OTHERS, PHASES_TABLE = "other published figures", "phases table"
 
@@ -59,19 +60,12 @@ class Rung(Labelled):
 
 
 LADDER = read_ladder(HERE / "rungs.csv", Rung)
-chosen = LADDER.chosen
 
 
-def contrasts(rungs: Collection[str], target_rate: float) -> list[Contrast]:
+def contrasts(rungs: Collection[str], as_published: bool) -> list[Contrast]:
     """Return every contrast whose rungs the run has.
 
-    A level is claimed at the published target rate, and at no other.
+    ``as_published`` says whether the load is the study's: a level is claimed at no other.
     """
-    is_published = target_rate == published_rate()
-    rows = (row for row in CONTRASTS if row.scale != "level" or is_published)
+    rows = (row for row in CONTRASTS if row.scale != "level" or as_published)
     return having((row.contrast(STUDY) for row in rows), rungs)
-
-
-def published_rate() -> float:
-    """Return the target rate of the study."""
-    return published_value(STUDY, OTHERS, "load test", "target_rate")

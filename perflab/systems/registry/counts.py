@@ -15,7 +15,7 @@ from perflab.errors import StackError
 from perflab.host.meters import Repeated
 from perflab.instruments import Instrument, Load, Observation
 from perflab.instruments.instrument import Sampled
-from perflab.recordings.responses import at_least_column
+from perflab.recordings.responses import or_bound
 from perflab.stacks.asking import exchange
 
 # A column of the table, and the key of its number in the service's answer.
@@ -54,14 +54,10 @@ def download_columns(requests: pd.DataFrame) -> dict[str, float]:
     response_ms = (requests["done_ns"] - requests["planned_ns"]) / 1e6
     took_s = float(requests["done_ns"].max() - requests["planned_ns"].min()) / 1e9
     columns = {"succeeded": float(is_whole.sum())}
-    columns |= _or_bound("total_duration_s", took_s, bool(is_whole.all()))
+    columns |= or_bound("total_duration_s", took_s, bool(is_whole.all()))
     columns |= {f"told_{name}": value for name, value in columns.items()}
     fastest_ms = float(response_ms[is_whole].min() if is_whole.any() else response_ms.min())
-    return columns | _or_bound("fastest_ms", fastest_ms, bool(is_whole.any()))
-
-
-def _or_bound(column: str, value: float, is_known: bool) -> dict[str, float]:
-    return {column: value} if is_known else {column: math.nan, at_least_column(column): value}
+    return columns | or_bound("fastest_ms", fastest_ms, bool(is_whole.any()))
 
 
 def counted_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
@@ -93,7 +89,7 @@ def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
             since_ns = 0
     last_ms = max(0.0, (end_ns - since_ns) / 1e6) if since_ns else 0.0
     most_ms = max(longest_ms, last_ms) or math.nan
-    return _or_bound("longest_silence_ms", most_ms, last_ms <= longest_ms)
+    return or_bound("longest_silence_ms", most_ms, last_ms <= longest_ms)
 
 
 class _RegistryCounts(Sampled["RegistryCounts"]):

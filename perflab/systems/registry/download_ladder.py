@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
 from perflab.figures.charts import Axis, Points, Published, RowChart
-from perflab.figures.origin import Page, trials_shown
+from perflab.figures.origin import TRIAL, Page, bounded, trials_shown
 from perflab.figures.theme import PALETTE, Style
 from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View
 from perflab.recordings import Run, published_value
-from perflab.recordings.responses import at_least_column
 from perflab.systems.registry.experiments.registry_downloads import DownloadParameters
 from perflab.systems.registry.rungs import RUNGS, STUDY, inside
 from perflab.systems.registry.waterfall import has_downloads, is_inside
 
 LADDER_TITLE = "the ladder beside the published table"
-TRIAL, AT_LEAST = "trial", "at least"
+AT_LEAST = "at least"
 TOLD, TOLD_AT_LEAST = "as told", "as told, at least"
 # Response: its panel, words, measure in the results table, and the factor to the panel's unit.
 LADDER_PANELS: Mapping[str, tuple[str, str, str, float]] = {
@@ -43,7 +41,7 @@ LADDER_COLUMNS = ["panel", "what", "treatment", "state", "value"]
 def ladder_table(run: Run) -> pd.DataFrame:
     """Return three responses of every trial by rung, and the published ones.
 
-    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``published``; with the load from
+    ``what`` is ``trial``, ``at least`` (downloads failed) or ``published``; with the load from
     inside ``as told`` and ``as told, at least``, as only the service's own generator counted.
     ``state`` is the trial's, or whether the run has the published load. Times are in seconds.
     """
@@ -64,15 +62,6 @@ def _of_response(run: Run, trials: pd.DataFrame, response: str) -> pd.DataFrame:
     ]
     table = pd.concat([part for part in parts if len(part)], ignore_index=True)
     return table.assign(panel=panel, value=factor * table["value"])
-
-
-def bounded(trials: pd.DataFrame, column: str, whats: tuple[str, str]) -> pd.DataFrame:
-    """Return the values of a column of trials, or their lower bounds, and in ``what`` which."""
-    missing = pd.Series(np.nan, index=trials.index)
-    values = trials.get(column, missing).astype(float)
-    at_least = trials.get(at_least_column(column), missing).astype(float)
-    what = np.where(values.isna() & at_least.notna(), whats[1], whats[0])
-    return trials[["treatment", "state"]].assign(what=what, value=values.fillna(at_least))
 
 
 def _published(run: Run, measure: str) -> Iterator[dict[str, Any]]:
@@ -98,9 +87,9 @@ def _words(table: pd.DataFrame, _: Page) -> str:
     has_told = bool({TOLD, TOLD_AT_LEAST} & set(table["what"]))
     vouching = " Load from inside: as the service's own generator counts, for which nobody vouches."
     return (
-        "Points: trials (hollow: refused). An arrowhead is a trial in which downloads timed out:"
-        " its time is at least that. Published: one run of each, of another machine; that of step 0"
-        f" is such a bound, too.{vouching * has_told}"
+        "Points: trials (hollow: refused). An arrowhead is a trial in which downloads timed out or"
+        " failed: its time is at least that. Published: one run of each, of another machine; that"
+        f" of step 0 is such a bound, too.{vouching * has_told}"
     )
 
 

@@ -16,7 +16,6 @@ from perflab.recordings.typed_rows import rows_of
 from perflab.trials.ladders import Labelled, having, read_ladder
 
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
-Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
 LoadFrom = Literal["outside", "inside"]
 # The handler ``ranged`` reads a model in as many parts, each in a thread.
 RANGES = 4
@@ -52,7 +51,7 @@ class Rung(Labelled):
 
 
 LADDER = read_ladder(HERE / "rungs.csv", Rung)
-RUNGS, chosen = LADDER.rungs, LADDER.chosen
+RUNGS = LADDER.rungs
 
 
 def inside(name: str) -> str:

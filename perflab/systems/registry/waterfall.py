@@ -22,15 +22,19 @@ from perflab.systems.registry.rungs import RUNGS
 
 TITLE = "all downloads of a trial, one line each"
 WAITS, WORKED_ON, COMES = "waits", "the service reads it", "the body comes"
-GIVEN_UP = "waits, and times out"
-COLORS = {WAITS: "#CBD3D9", WORKED_ON: PALETTE[6], COMES: PALETTE[0], GIVEN_UP: "#E9A887"}
+GIVEN_UP, FAILS = "waits, and times out", "waits, and fails otherwise"
+COLORS = {
+    WAITS: "#CBD3D9", WORKED_ON: PALETTE[6], COMES: PALETTE[0], GIVEN_UP: "#E9A887",
+    FAILS: PALETTE[3],
+}  # fmt: skip
 # The service's own phases of its work on a download.
 WORK = ("phase_metadata_ms", "phase_first_byte_ms", "phase_get_ms")
 KEY = ["worker", "user", "planned_ns"]
 WATERFALL_COLUMNS = ["treatment", "place", "begin_s", "work_s", "first_s", "end_s", "outcome"]
 PER_ROW = 3
 LEAST_PLACES = 10
-CAME_WHOLE = "whole"
+CAME_WHOLE, TIMED_OUT = "whole", "timeout"
+WAIT_OF = {CAME_WHOLE: WAITS, TIMED_OUT: GIVEN_UP}
 has_downloads = varies("handler")
 
 
@@ -78,7 +82,7 @@ def _of_own_generator(run: Run, trials: list[str]) -> pd.DataFrame:
             "work_s": math.nan,
             "first_s": table["first_byte_ms"] / 1e3,
             "end_s": table["end_ms"] / 1e3,
-            "outcome": table["outcome"].replace({"done": CAME_WHOLE, "timed_out": "timeout"}),
+            "outcome": table["outcome"].replace({"done": CAME_WHOLE, "timed_out": TIMED_OUT}),
         }
     )
 
@@ -110,7 +114,7 @@ class Spans:
         """Draw the downloads of one panel."""
         first_s = rows["first_s"].fillna(rows["end_s"])
         begun_s = np.maximum(rows["begin_s"], first_s - rows["work_s"].astype(float).fillna(0.0))
-        waited = np.where(rows["outcome"] == CAME_WHOLE, WAITS, GIVEN_UP)
+        waited = rows["outcome"].map(WAIT_OF).fillna(FAILS)
         bars: dict[str, list[list[tuple[float, float]]]] = {words: [] for words in COLORS}
         columns = (rows["place"], rows["begin_s"], begun_s, first_s, rows["end_s"], waited)
         for place, begin, begun, first, end, wait in zip(*columns, strict=True):
@@ -124,8 +128,13 @@ class Spans:
             )
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
-        """Return a line for each part."""
-        return [Line2D([], [], color=color, lw=3, label=words) for words, color in COLORS.items()]
+        """Return a line for each part; most runs have no other failures."""
+        has_failures = not table["outcome"].isin(WAIT_OF).all()
+        return [
+            Line2D([], [], color=color, lw=3, label=words)
+            for words, color in COLORS.items()
+            if words != FAILS or has_failures
+        ]
 
 
 def _corners(y: float, begin: float, end: float) -> list[tuple[float, float]]:

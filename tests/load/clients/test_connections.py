@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from itertools import chain
 from typing import Any
 
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from perflab.load.clients import targets
 from perflab.load.clients.client import LeanClient
-from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.exchange import Prepared
 from perflab.load.clients.targets import Origin, addresses, split
 from perflab.load.workload import ClosedLoop, Connections, Request, Reuse, Workload
 from tests.load.clients.hostile import (
@@ -26,7 +25,7 @@ from tests.load.clients.hostile import (
     play,
     sent_to,
 )
-from tests.load.meter import Meter, drive
+from tests.load.meter import Meter, closed_loop, drive
 
 
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
@@ -47,35 +46,21 @@ def test_requests_above_the_cap_wait_their_turn(connection: str) -> None:
 def test_waiting_requests_get_connections_before_users_who_return_at_once(
     connection: Reuse,
 ) -> None:
-    turns: list[int] = []
+    outcomes: list[tuple[int, int]] = []
 
     async def work() -> None:
-        loop = asyncio.get_running_loop()
-        over = asyncio.Event()
         async with Hostile([Script((Part(OK),), "keep")]) as url:
             life = Connections(reuse=connection, most=2)
-            client = LeanClient(loop, life)
+            client = LeanClient(asyncio.get_running_loop(), life)
             prepared = Prepared(Request(), split(url)[0], life)
-
-            def again(exchange: Exchange) -> None:
-                assert exchange.error == 0
-                turns.append(exchange.user)
-                if len(turns) >= 120:
-                    over.set()
-                else:
-                    exchange.renew()
-                    exchange.started_ns = time.monotonic_ns()
-                    client.submit(exchange)
-
-            for user in range(6):
-                exchange = Exchange(prepared, user, again)
-                exchange.started_ns = time.monotonic_ns()
-                client.submit(exchange)
-            async with asyncio.timeout(5):
-                await over.wait()
-            await client.close()
+            await closed_loop(
+                client, prepared, 6, 120,
+                lambda exchange: outcomes.append((exchange.user, exchange.error)),
+            )  # fmt: skip
 
     on_uvloop(work)
+    turns, errors = zip(*outcomes, strict=True)
+    assert set(errors) == {0}
     assert min(turns.count(user) for user in range(6)) >= 15
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from perflab.errors import LoadError, ParameterError
 from perflab.load import once
-from perflab.load.clients.client import make_client
+from perflab.load.clients.client import Client, make_client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.http2_client import ask_for_http2
 from perflab.load.clients.library_client import out_of_reach
@@ -25,7 +25,7 @@ from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.stacks.plan import Node, StackPlan
 from tests.load.clients.hostile import on_uvloop
 from tests.load.clients.http2_peer import ANSWER_S, Seen, peer
-from tests.load.meter import Meter
+from tests.load.meter import Meter, closed_loop
 from tests.load.processes import a_certificate
 from tests.stacks.asking import started
 
@@ -57,52 +57,33 @@ def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> 
     assert shown.connections_opened <= 1
 
 
-class Users:
-    """Eight users, each of whom sends its next request, with a body of its own, after an answer."""
+@dataclass
+class Sent:
+    """What became of the requests of eight users, each of which had a body of its own."""
 
-    def __init__(self, url: str, size: int, timeout_s: float) -> None:
-        bodies = tuple(f"{number:08}".ljust(size) for number in range(REQUESTS))
-        request = Request(method="POST", body=bodies)
-        work = OVER_HTTP2.model_copy(update={"request": request, "timeout_s": timeout_s})
-        self._prepared = Prepared(request, split(url)[0])
-        self.client = make_client(work, self._prepared, 100)
-        self._left = REQUESTS
-        self.errors: list[str] = []
-        self.waits_ms: list[float] = []
-        self.connected = 0
-        self._over = asyncio.Event()
+    client: Client
+    errors: list[str] = field(default_factory=list)
+    waits_ms: list[float] = field(default_factory=list)
+    connected: int = 0
 
-    async def send(self) -> None:
-        for user in range(8):
-            self._next(Exchange(self._prepared, user, self._done))
-        async with asyncio.timeout(20):
-            await self._over.wait()
-        await self.client.close()
-
-    def _next(self, exchange: Exchange) -> None:
-        if self._left:
-            self._left -= 1
-            exchange.renew()
-            exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
-            self.client.submit(exchange)
-
-    def _done(self, exchange: Exchange) -> None:
+    def record(self, exchange: Exchange) -> None:
         self.errors.append(ERRORS[exchange.error])
         self.waits_ms.append((exchange.sent_ns - exchange.started_ns) / 1e6)
         self.connected += exchange.connect_ns > 0
-        self._next(exchange)
-        if len(self.errors) == REQUESTS:
-            self._over.set()
 
 
-def sent_to(manner: str, size: int = 8, timeout_s: float = 10) -> tuple[Users, Seen]:
-    """Let the users send their requests to a peer; return them, and what it saw."""
+def sent_to(manner: str, size: int = 8, timeout_s: float = 10) -> tuple[Sent, Seen]:
+    """Let the users send their requests to a peer; return their outcome, and what it saw."""
+    bodies = tuple(f"{number:08}".ljust(size) for number in range(REQUESTS))
+    request = Request(method="POST", body=bodies)
+    work = OVER_HTTP2.model_copy(update={"request": request, "timeout_s": timeout_s})
 
-    async def send() -> tuple[Users, Seen]:
+    async def send() -> tuple[Sent, Seen]:
         async with peer(manner) as (url, seen):
-            users = Users(url, size, timeout_s)
-            await users.send()
-            return users, seen
+            prepared = Prepared(request, split(url)[0])
+            sent = Sent(make_client(work, prepared, 100))
+            await closed_loop(sent.client, prepared, 8, REQUESTS, sent.record)
+            return sent, seen
 
     return on_uvloop(send)
 
@@ -112,49 +93,49 @@ def sent_to(manner: str, size: int = 8, timeout_s: float = 10) -> tuple[Users, S
 def test_what_a_server_has_not_begun_goes_out_again_and_is_answered_once(
     manner: str, resent: int
 ) -> None:
-    users, seen = sent_to(manner)
-    assert users.errors == [""] * REQUESTS
+    sent, seen = sent_to(manner)
+    assert sent.errors == [""] * REQUESTS
     assert sorted(seen.answered.values()) == sorted(seen.begun().values()) == [1] * REQUESTS
-    assert users.client.resent == len(seen.order) - REQUESTS
-    assert users.client.resent >= resent
-    assert users.connected == len(seen.peers)
+    assert sent.client.resent == len(seen.order) - REQUESTS
+    assert sent.client.resent >= resent
+    assert sent.connected == len(seen.peers)
     assert (len(seen.peers) > 1) == (manner != "refused")
 
 
 @pytest.mark.promise
 def test_an_answer_of_another_length_than_it_says_fails_alone() -> None:
-    users, seen = sent_to("miscounted")
-    assert Counter(users.errors) == {"": REQUESTS - 4, "protocol": 4}
+    sent, seen = sent_to("miscounted")
+    assert Counter(sent.errors) == {"": REQUESTS - 4, "protocol": 4}
     assert len(seen.peers) == 1
 
 
 def test_where_a_server_takes_one_at_a_time_the_others_wait_in_order_and_none_fails() -> None:
-    users, seen = sent_to("one")
-    assert users.errors == [""] * REQUESTS
+    sent, seen = sent_to("one")
+    assert sent.errors == [""] * REQUESTS
     assert (seen.most_at_once, len(seen.peers)) == (1, 1)
     assert seen.order == sorted(seen.order)
     # A user's request waits for those of the seven others; a timer may end a little early.
-    assert statistics.median(users.waits_ms) > 5 * 1e3 * ANSWER_S
-    assert users.client.capped > 0.9 * REQUESTS
+    assert statistics.median(sent.waits_ms) > 5 * 1e3 * ANSWER_S
+    assert sent.client.capped > 0.9 * REQUESTS
 
 
 def test_a_request_that_is_given_up_makes_room_for_the_next() -> None:
-    users, seen = sent_to("silent", timeout_s=0.5)
-    assert sorted(users.errors) == [""] * (REQUESTS - 8) + ["timeout"] * 8
+    sent, seen = sent_to("silent", timeout_s=0.5)
+    assert sorted(sent.errors) == [""] * (REQUESTS - 8) + ["timeout"] * 8
     # Eight time out together; one that gets the room of another just before is given up as well.
     assert 1 <= seen.given_up <= 8
 
 
 def test_an_end_that_is_an_error_fails_what_was_not_begun_with_its_name() -> None:
-    users, _ = sent_to("angry")
-    assert set(users.errors) == {"", "protocol"}
-    texts = [text for kind, _, text in users.client.first_errors.texts() if kind == "protocol"]
+    sent, _ = sent_to("angry")
+    assert set(sent.errors) == {"", "protocol"}
+    texts = [text for kind, _, text in sent.client.first_errors.texts() if kind == "protocol"]
     assert texts == ["the server ended the connection: ENHANCE_YOUR_CALM"]
 
 
 def test_a_body_larger_than_the_servers_windows_arrives_whole() -> None:
-    users, seen = sent_to("graceful", size=200_000)
-    assert users.errors == [""] * REQUESTS
+    sent, seen = sent_to("graceful", size=200_000)
+    assert sent.errors == [""] * REQUESTS
     assert set(seen.sizes) == {200_000}
 
 

@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 
 from perflab.load.clients import body, response
 from perflab.load.clients.body import Body, BodyRules
+from perflab.load.clients.client import make_client
+from perflab.load.clients.exchange import Prepared
 from perflab.load.clients.response import (
     BadResponse,
     ResponseReader,
     parse_server_timing,
     server_phases,
 )
-from perflab.load.workload import Request
-from tests.load.clients.hostile import ClientReport, on_uvloop, send
-from tests.load.meter import PIECE, Meter, crc32_of, cut
+from perflab.load.clients.targets import split
+from perflab.load.workload import Request, Workload
+from tests.load.clients.hostile import ClientReport, Hostile, Part, Script, on_uvloop, send
+from tests.load.meter import PIECE, Meter, closed_loop, crc32_of, cut
 from tests.support.examples import examples
 
 KEEP = BodyRules(kept=True)
@@ -216,6 +219,32 @@ HOSTILE_TIMING = (
 
 def test_only_durations_that_can_be_recorded_are_phases() -> None:
     assert parse_server_timing(HOSTILE_TIMING) == {"e": 4.0}
+
+
+def test_durations_of_one_name_are_added_up_in_one_header_or_in_several() -> None:
+    assert parse_server_timing("db;dur=2, db;dur=3;desc=again, a;dur=1;dur=9") == {"db": 5, "a": 1}
+    head = b"HTTP/1.1 200 OK\r\nServer-Timing: db;dur=2\r\nserver-timing: db;dur=3, a;dur=1"
+    assert server_phases(head) == {"db": 5, "a": 1}
+
+
+@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+def test_every_client_reads_all_headers_of_one_name(client: str) -> None:
+    timings = b"Server-Timing: db;dur=2\r\nServer-Timing: db;dur=3\r\n"
+    script = Script((Part(OK + timings + b"Content-Length: 0\r\n\r\n"),), "keep")
+    arrivals = {"kind": "closed", "users": 1, "requests": 2}
+    work = Workload.model_validate({"request": {}, "arrivals": arrivals, "client": client})
+    phases: list[dict[str, float] | None] = []
+
+    async def go() -> None:
+        async with Hostile([script]) as url:
+            prepared = Prepared(work.request, split(url)[0])
+            sender = make_client(work, prepared, 1)
+            await closed_loop(
+                sender, prepared, 1, 2, lambda exchange: phases.append(exchange.phases)
+            )
+
+    on_uvloop(go)
+    assert phases == [{"db": 5}] * 2
 
 
 def test_a_kept_body_has_a_limit_and_a_judged_body_has_none(

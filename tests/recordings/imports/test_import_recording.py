@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from perflab.analysis.between_runs import against_first, compare_runs
-from perflab.errors import ImportRefused, ParameterError
+from perflab.errors import ImportRefused, ParameterError, RecordingError
 from perflab.recordings import Run
 from perflab.recordings.imports import import_files
 from perflab.reports.runs import judged_runs
@@ -47,6 +47,16 @@ def test_a_trial_is_not_judged_and_never_valid(tmp_path: Path) -> None:
     for reasons in run.trials()["reasons"]:
         assert [reason.code for reason in reasons] == ["import.not_judged"]
     assert "2, not judged" in repr(run)
+
+
+@pytest.mark.promise
+def test_nothing_is_imported_into_the_folder_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getuid", lambda: 61_234)
+    with pytest.raises(RecordingError, match="belongs to another user"):
+        imported(tmp_path, a="wrk-1.txt")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_what_the_tool_does_not_tell_is_missing_and_no_zero(tmp_path: Path) -> None:

@@ -51,6 +51,17 @@ def test_each_configuration_says_what_it_held_and_missed(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize("names", [("uvloop", "uvloop_300"), ("uvloop_300", "uvloop")])
+def test_a_rung_under_a_profiler_is_no_size_of_the_rung_without(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    planted = {"uvloop": [GOOD], "uvloop_300": [LATE]}
+    words = sentences(write_ladder(tmp_path, {name: planted[name] for name in names}))
+    assert set(words) == {"uvloop", "uvloop 300"}
+    assert "300 users" not in words["uvloop"]
+    assert "with 300 users, 1 of 1 trial" in words["uvloop 300"]
+
+
 def test_more_users_are_not_held_if_fewer_were_not(tmp_path: Path) -> None:
     planted = {"best_500": [GOOD], "best_600": [LATE], "best_700": [GOOD]}
     words = sentences(write_ladder(tmp_path, planted))["best"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from perflab.recordings import Run
 from perflab.stacks import cleanup
 from tests.support import shop
+from tests.support.typing_in import perflab
 from tests.systems.custom.test_variants import checked, git, problems, two_revisions
 
 VARIANTS = ["a=command:sleep {port}", "b=command:sleep {port}"]
@@ -53,21 +53,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def duel(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        str(Path(sys.executable).with_name("perflab")),
-        "duel",
-        "--blocks",
-        "2",
-        "--duration",
-        "0.5",
-    ]
-    return subprocess.run(
-        [*command, "--warmup", "0.1", *words],
-        cwd=project,
-        env={**os.environ, "PERFLAB_RUNS": str(project.parent / "runs"), **variables},
-        capture_output=True,
-        text=True,
-    )
+    variables |= {"PERFLAB_RUNS": str(project.parent / "runs")}
+    short = ("--blocks", "2", "--duration", "0.5", "--warmup", "0.1")
+    return perflab("duel", *short, *words, cwd=project, **variables)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from perflab.paths import project_root
 from perflab.recordings import list_runs
 from perflab.stacks import cleanup
 from perflab.trials.parameter_file import read_parameters
+from tests.support.typing_in import perflab
 
 SHOPS = Path(__file__).parent / "shops"
 GUIDE = (project_root() / "docs" / "how-to" / "duel.md").read_text()
@@ -50,11 +50,7 @@ def test_two_commits_of_a_shop_are_compared(
     (shop / "README").write_text("a shop\n")
     for words in (("add", "."), ("commit", "--quiet", "--message", "new")):
         subprocess.run(["git", *author, *words], cwd=shop, check=True)
-    program = str(Path(sys.executable).with_name("perflab"))
-    done = subprocess.run(
-        [program, "duel", "--against", "HEAD~1", *SHORT, "--wait", "300"],
-        cwd=shop, capture_output=True, text=True,
-    )  # fmt: skip
+    done = perflab("duel", "--against", "HEAD~1", *SHORT, "--wait", "300", cwd=shop)
     assert done.returncode in (0, 4), done.stdout + done.stderr
     (run,) = list_runs(tmp_path / "runs")
     trials = run.trials()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perflab.host.foreign_stores import addresses
-from tests.systems.custom.test_variants import COMMAND, checked, problems
+from tests.systems.custom.test_variants import COMMAND, checked, problems, two_revisions
 
 VARIANTS = [f"a=command:{COMMAND}", f"b=command:{COMMAND} --new"]
 
@@ -29,10 +29,23 @@ VARIANTS = [f"a=command:{COMMAND}", f"b=command:{COMMAND} --new"]
         ("CACHE", "redis://:pw@cache?name=a@127.0.0.1:6379", ["cache:6379"]),
         ("CACHE", "redis://cache:6380?name=a@127.0.0.1:6379", ["cache:6380"]),
         ("DSN", "host=db.example.com dbname=shop", ["db.example.com"]),
+        ("DSN", "mysql:host=db.example.com;dbname=shop", ["db.example.com"]),
+        ("DB_DSN", "app:pw@tcp(prod-db:3306)/app", ["prod-db:3306"]),
+        ("command", "migrate -database 'mysql://app:pw@tcp(db:3306)/app'", ["db:3306"]),
+        ("DB_DSN", "app:pw@tcp({db.host}:{db.port})/app", []),
+        ("X", "jdbc:oracle:thin:@//h:1521/x", ["h:1521"]),
+        ("X", "jdbc:oracle:thin:me/pw@h:1521:x", ["h:1521"]),
+        ("X", "sqlserver://h;database=x", ["h:1433"]),
+        ("X", "jdbc:sqlserver://h:1400;user=me;password=p@ss", ["h:1400"]),
+        ("MSSQL", "mssql://me:p;w@h/x", ["h:1433"]),
         ("PGHOST", "/var/run/postgresql", ["/var/run/postgresql"]),
         ("DB_HOST", "db", ["db"]),
         ("SPRING_KAFKA_SERVERS", "k1:9092,k2:9092", ["k1:9092", "k2:9092"]),
         ("command", "python app.py --db postgres://db/shop", ["db:5432"]),
+        ("old", "env MODE=x PGHOST=db.internal python app.py", ["db.internal"]),
+        ("old", "sh -c 'DB_HOST=\"a,b\" python app.py'", ["a", "b"]),
+        ("prepare", "export PGHOST=db; URL=http://x ./migrate", ["db"]),
+        ("old", "env PGHOST={db.host} MODE=test python app.py --host=db", []),
         ("DATABASE_URL", "postgresql://{db.user}:{db.password}@{db.host}:{db.port}/x", []),
         ("DATABASE_URL", "{db.url}", []),
         ("PGHOST", "{db.host}", []),
@@ -65,7 +78,20 @@ def test_a_store_that_the_lab_did_not_start_is_refused(
         assert "a store that the lab did not start (db.example.com:5432)" in told, way
         assert "hunter2" not in told
         assert "also" not in told, "it cannot be allowed"
+    by_name = [f"old=command:env PGHOST=db.example.com {COMMAND}", VARIANTS[1]]
+    assert "a store that the lab did not start (db.example.com)" in problems(variants=by_name)
     assert "is no address of loopback" in problems(variants=VARIANTS, also=["db.example.com:5432"])
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("name", ["setup", "command", "prepare"])
+def test_a_variant_that_is_named_like_a_parameter_hides_no_store(tmp_path: Path, name: str) -> None:
+    repository = two_revisions(tmp_path / "repository", ("server.py", ""))
+    values = {"command": COMMAND, "setup": "true", "prepare": "true"}
+    values[name] += " --db postgres://db.example.com/shop"
+    variants = [f"old=git:{repository}@v1", f"{name}=command:{COMMAND}"]
+    told = problems(**values, variants=variants)
+    assert f"{name} holds the address of a store that the lab did not start" in told
 
 
 @pytest.mark.promise

@@ -36,18 +36,22 @@ def test_an_address_where_nobody_listens_is_refused_before_the_run_begins() -> N
     RightAnswer(variant="new").check_usable(StackPlan(nodes=()))
 
 
+def ask(
+    port: int, request: Request, needs: tuple[str, ...] = (), log: str = "", **load: Any
+) -> None:
+    """Let a variant that runs at a port be checked before a load of this request."""
+    launch = SimpleNamespace(port=port, spec=SimpleNamespace(needs=needs))
+    running = SimpleNamespace(launch=launch, log=lambda: log)
+    arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
+    workload = Workload(request=request, arrivals=arrivals, **load)
+    scene: Any = SimpleNamespace(workload=workload, instance=lambda _: running)
+    RightAnswer(variant="new").sensor(scene).before()
+
+
 def refused(request: Request, status: int, port: int) -> str:
     """Return what is said of a variant that has a store, and answers with another status."""
-    spec = SimpleNamespace(needs=("db",))
-    running = SimpleNamespace(
-        launch=SimpleNamespace(port=port, spec=spec), log=lambda: "started\nno such user"
-    )
-    arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
-    scene: Any = SimpleNamespace(
-        workload=Workload(request=request, arrivals=arrivals), instance=lambda _: running
-    )
     with pytest.raises(WrongAnswer, match=f"has status {status} instead of 200") as caught:
-        RightAnswer(variant="new").sensor(scene).before()
+        ask(port, request, needs=("db",), log="started\nno such user")
     return str(caught.value)
 
 
@@ -75,17 +79,11 @@ def test_a_credential_that_a_file_gave_is_not_shown_where_it_is_refused(tmp_path
     line = f"{{line:{file}}}"
     asked = Request(path=f"/a?token={line}", headers={"Authorization": f"Bearer {line}"})
     mix = (Weighted(name="login", request=asked),)
-    with answering(lambda *_: (401, "t-9-hunter2 is unknown")) as port:
-        running = SimpleNamespace(
-            launch=SimpleNamespace(port=port, spec=SimpleNamespace(needs=())),
-            log=lambda: "refused t-9-hunter2",
-        )
-        arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
-        scene: Any = SimpleNamespace(
-            workload=Workload(request=asked, mix=mix, arrivals=arrivals), instance=lambda _: running
-        )
-        with pytest.raises(WrongAnswer, match="has status 401") as caught:
-            RightAnswer(variant="new").sensor(scene).before()
+    with (
+        answering(lambda *_: (401, "t-9-hunter2 is unknown")) as port,
+        pytest.raises(WrongAnswer, match="has status 401") as caught,
+    ):
+        ask(port, asked, log="refused t-9-hunter2", mix=mix)
     told = str(caught.value)
     assert "hunter2" not in told
     assert f"the answer to GET /a?token={line} has status 401" in told
@@ -110,14 +108,9 @@ def test_the_check_sends_the_same_headers_as_the_load(name: str) -> None:
             """Say nothing."""
 
     request = Request(headers={"X-Name": name}, expect_body="ok")
-    arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
     with HTTPServer(("127.0.0.1", 0), Noting) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        running = SimpleNamespace(launch=SimpleNamespace(port=server.server_port))
-        scene: Any = SimpleNamespace(
-            workload=Workload(request=request, arrivals=arrivals), instance=lambda _: running
-        )
-        RightAnswer(variant="new").sensor(scene).before()
+        ask(server.server_port, request)
         origin = Origin("http", "127.0.0.1", server.server_port)
     assert seen == [name.encode()]
     assert b"\r\nX-Name: " + seen[0] + b"\r\n" in render(request, b"", origin, closing=False)
@@ -141,17 +134,10 @@ def test_the_check_of_a_body_that_does_not_end_ends(head: bytes, goes_on: bool, 
                 client.sendall(b"data: 1\n")
                 time.sleep(0.05)
 
-    arrivals = ClosedLoop(users=1, requests=1, max_duration_s=5)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=serve, args=(listening,), daemon=True).start()
-        launch = SimpleNamespace(port=listening.getsockname()[1])
-        running = SimpleNamespace(launch=launch, log=lambda: "")
-        scene: Any = SimpleNamespace(
-            workload=Workload(request=Request(), arrivals=arrivals, timeout_s=0.3),
-            instance=lambda _: running,
-        )
         with pytest.raises(ServiceFailed, match=re.escape(why)):
-            RightAnswer(variant="new").sensor(scene).before()
+            ask(listening.getsockname()[1], Request(), timeout_s=0.3)
 
 
 def test_another_wrong_answer_is_told_with_the_log_and_what_else_may_be_expected() -> None:

@@ -20,6 +20,7 @@ from perflab.load.workers.script_names import request_names
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duel_table import result_table
+from tests.support.typing_in import perflab
 from tests.systems.custom.test_variants import checked, problems
 
 SERVICE = """
@@ -154,13 +155,7 @@ def command(folder: Path, *words: str, **changed: Any) -> subprocess.CompletedPr
     """Run a duel of two variants, with a script that prints."""
     values = variants(folder, **changed)
     given = [word for text in values["variants"] for word in ("--variant", text)]
-    perflab = str(Path(sys.executable).with_name("perflab"))
-    return subprocess.run(
-        [perflab, "duel", *given, "--script", "shop.py:Talker", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+    return perflab("duel", *given, "--script", "shop.py:Talker", *words, cwd=folder)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
 import sys
 import zipfile
 import zlib
@@ -18,6 +17,7 @@ import pytest
 from perflab import api
 from perflab.paths import project_root
 from perflab.sweeps.attempt import execute
+from tests.support import typing_in
 
 BEARER, COOKIE, WORD = "bearer-Zq81hT", "session-Kk52Lw", "word-Pw77xA"
 URL_PASSWORD, QUERY, PASSED = "url-Mm34Rr", "query-Nn90Tt", "passed-Vv13Bb"
@@ -107,10 +107,7 @@ def test_no_byte_that_a_duel_writes_or_shows_holds_a_credential(shop: Path, tmp_
     shown: list[str] = []
 
     def perflab(*words: str, statuses: tuple[int, ...] = (0,)) -> str:
-        done = subprocess.run(
-            [Path(sys.executable).with_name("perflab"), *words],
-            cwd=shop, capture_output=True, text=True, timeout=500,
-        )  # fmt: skip
+        done = typing_in.perflab(*words, cwd=shop)
         shown.append(done.stdout + done.stderr)
         assert done.returncode in statuses, done.stdout + done.stderr
         return done.stdout + done.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from perflab.stacks import cleanup
 from perflab.stacks.spec import load_service
 from perflab.systems.custom import needs
 from perflab.trials.parameter_file import read_parameters
+from tests.support.typing_in import perflab
 from tests.systems.custom.test_variants import checked, problems
 
 VARIANTS = ["a=command:sleep {port}", "b=command:sleep {port}"]
@@ -152,18 +151,12 @@ def test_every_start_has_a_new_container_that_the_setup_has_filled(tmp_path: Pat
     project.mkdir()
     described = PROJECT.format(python=sys.executable, program=PROGRAM)
     (project / "perflab.toml").write_text(described)
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("perflab")), "duel", "--blocks", "2", "--duration",
-            "0.5", "--warmup", "0.1", "--users", "1", "--env", "NOTES", "--design", "trials",
-            *(f"--variant={name}=command:{sys.executable} {PROGRAM} serve {{port}} {{counts.url}}"
-              for name in ("old", "new")),
-        ],
-        cwd=project,
-        env={**os.environ, "NOTES": str(tmp_path / "notes"), "PERFLAB_RUNS": str(tmp_path / "runs"),
-             "PERFLAB_FIGURES": str(tmp_path / "figures")},
-        capture_output=True,
-        text=True,
+    server = f"command:{sys.executable} {PROGRAM} serve {{port}} {{counts.url}}"
+    done = perflab(
+        "duel", "--blocks", "2", "--duration", "0.5", "--warmup", "0.1", "--users", "1",
+        "--env", "NOTES", "--design", "trials", f"--variant=old={server}",
+        f"--variant=new={server}", cwd=project, NOTES=str(tmp_path / "notes"),
+        PERFLAB_RUNS=str(tmp_path / "runs"), PERFLAB_FIGURES=str(tmp_path / "figures"),
     )  # fmt: skip
     # A busy machine may leave too few valid trials to compare.
     assert done.returncode in (0, 4), done.stdout + done.stderr

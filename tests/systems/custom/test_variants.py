@@ -116,6 +116,24 @@ def test_what_cannot_be_compared_is_refused(
     assert words in problems(folder=str(repository), **values)
 
 
+def test_a_variant_that_is_named_setup_is_checked_beside_the_setup() -> None:
+    variants = ["setup=command:no-such-program --port {port}", f"b=command:{COMMAND}"]
+    assert "setup: there is no program 'no-such-program'" in problems(
+        variants=variants, setup="true"
+    )
+
+
+@pytest.mark.promise
+def test_no_credential_of_a_command_stays_among_its_arguments() -> None:
+    command = f"command:env MODE=prod DB_PASSWORD=hunter2-Qq STYLE=a {COMMAND}"
+    variants = [f"a={command}", f"b={command} --new"]
+    plan = systems.experiment("custom_service").plan(checked(variants=variants))
+    service = load_service(plan.treatments[0].stack.nodes[-1].service)
+    assert "MODE=prod STYLE=a python3" in " ".join(service.command)
+    assert "DB_PASSWORD" not in " ".join(service.command)
+    assert service.environment["DB_PASSWORD"].startswith("{env:DB_PASSWORD")
+
+
 def test_at_the_root_of_a_monorepo_the_folders_of_projects_are_named(repository: Path) -> None:
     place = repository / "services" / "quotes"
     place.mkdir(parents=True)
@@ -223,15 +241,15 @@ def test_a_folder_of_variants_that_is_a_link_is_refused(repository: Path, tmp_pa
 def test_a_preparation_that_fails_is_told_with_its_variant_and_its_line(repository: Path) -> None:
     parameters = checked(
         variants=["old=git:.@v1", "New=git:.@HEAD"], folder=str(repository), command=COMMAND,
-        prepare="echo the reason && exit 3",
+        prepare="seq 500 && echo the reason && exit 3",
     )  # fmt: skip
     node = systems.experiment("custom_service").treatments(parameters)[1].stack.nodes[0]
     with pytest.raises(ServiceFailed) as caught:
         ProcessBackend().prepare(load_service(node.service))
-    assert str(caught.value) == (
-        "service 'New': prepare (echo the reason && exit 3) ended with exit status 3\n"
-        "its last log lines:\n  | the reason"
-    )
+    first, *_, last = lines = str(caught.value).splitlines()
+    assert first.startswith("service 'New': prepare (seq 500 && echo the reason && exit 3) ended")
+    assert last == "  | the reason"
+    assert len(lines) < 40
 
 
 def refused(repository: Path, revision: str) -> str:

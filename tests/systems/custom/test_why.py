@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from perflab.recordings import Run
 from perflab.reports.cells import cell
 from perflab.stacks import cleanup
+from tests.support.typing_in import perflab
 from tests.systems.custom.test_variants import problems
 
 SERVER = f"{sys.executable} {Path(__file__).with_name('asking_server.py')}"
@@ -27,9 +27,8 @@ def duel(runs: Path, planted: str, *words: str) -> subprocess.CompletedProcess[s
 
 
 def asked(runs: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("perflab")), "duel", "--why", *words]
-    variables = {"PERFLAB_RUNS": str(runs), "PERFLAB_FIGURES": str(runs / "figures")}
-    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+    figures = str(runs / "figures")
+    return perflab("duel", "--why", *words, PERFLAB_RUNS=str(runs), PERFLAB_FIGURES=figures)
 
 
 @pytest.mark.slow

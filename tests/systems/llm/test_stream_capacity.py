@@ -5,17 +5,24 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 
 from perflab.errors import ParameterError
+from perflab.figures.origin import page_of
 from perflab.instruments import UsersHeld
 from perflab.instruments.users_held import held_columns, steps_table
 from perflab.load.capacity import Probe, search
 from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.systems.llm.rules import judged_claims
-from tests.figures.shown import check_texts, pictures
-from tests.golden.recordings import write_recording
+from perflab.systems.llm.users_at_failure import (
+    AT_LEAST,
+    FAILURE_COLUMNS,
+    VERSION_STYLES,
+    draw_limits,
+)
 from tests.systems.llm.planted_streams import write_limits
 from tests.systems.planned import plan_of
 
@@ -89,11 +96,13 @@ def test_a_threshold_makes_runs_comparable_where_single_runs_seldom_lie_apart(
     assert "of pairs (the rule: 5% at most; 24 runs of 4 kinds" in claim.verdict.reason
 
 
-FIGURES = ["stream_times", "stream_costs", "users_by_limit"]
-
-
-@pytest.mark.slow
-def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(tmp_path: Path) -> None:
-    run = write_recording(tmp_path, "llm_streaming/claimed")
-    assert [figure for figure in pictures(run) if figure in FIGURES] == FIGURES
-    check_texts(run, FIGURES)
+def test_only_a_refused_trial_with_a_bound_is_drawn_hollow(tmp_path: Path) -> None:
+    page = page_of(write_limits(tmp_path, blocks=1, scatter=1.0))
+    trial = {"what": AT_LEAST, "version": "old", "limit": 128.0, "users": 90.0, "share": 5.0}
+    colors = {}
+    for state in ("valid", "invalid"):
+        table = pd.DataFrame([{**trial, "state": state}]).reindex(columns=FAILURE_COLUMNS)
+        (points,) = draw_limits(table, page).axes[0].collections
+        colors[state] = to_hex(points.get_facecolor()[0])
+    assert colors["invalid"] == to_hex("white")
+    assert colors["valid"] == to_hex(VERSION_STYLES["old"].color)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import partial
 
-import pandas as pd
 import pytest
 
 from perflab.errors import ParameterError
 from perflab.load.checks.failures import AroundStop, Part
 from perflab.load.workload import ClosedLoop
+from perflab.recordings.responses import STOPS
 from perflab.systems.llm.stacks import request
-from perflab.systems.llm.stream_cost import begun_columns
+from perflab.systems.llm.stream_cost import stop_columns
 from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
 from tests.systems.llm.planted_streams import NUMBER, answers
@@ -121,19 +122,24 @@ def test_the_cycle_is_held_against_the_slowest_model_of_the_chosen_paced_rungs()
         plan(sets=["unpaced"], tokens=3000, token_rate=1e6)
 
 
+UNTIL, AFTER = Part(247, 242, 5, 0, ()), Part(165, 165, 0, 0, ())
+STOP = AroundStop(
+    failures=5, at_ns=HOUR_NS, after_s=9.0, users=270, until=UNTIL, after=AFTER, under_way=165
+)
+
+
 def test_requests_that_a_stop_breaks_off_count_as_failures() -> None:
-    until, after = Part(247, 242, 5, 0, ()), Part(165, 165, 0, 0, ())
-    stop = AroundStop(
-        failures=5, at_ns=HOUR_NS, after_s=9.0, users=270, until=until, after=after, under_way=165
-    )
-    columns = begun_columns(stop, pd.DataFrame())
+    columns = stop_columns(STOP, answers()[0])
+    assert {response.name for response in STOPS} <= set(columns)
+    assert (columns["users_at_stop"], columns["successes_until_stop"]) == (270, 242)
     # The published table of the old version: 412 requests, 41.3%.
     assert columns["requests_begun"] == 412
     assert columns["failure_share_broken_off"] == pytest.approx(0.413, abs=5e-4)
 
 
-def test_a_load_that_held_all_users_has_a_bound_and_no_number() -> None:
-    requests, _ = answers()
-    columns = begun_columns(None, requests)
+@pytest.mark.parametrize("stop", [None, replace(STOP, users=0)])
+def test_a_load_that_held_all_users_has_a_bound_and_no_number(stop: AroundStop | None) -> None:
+    columns = stop_columns(stop, answers()[0])
+    assert math.isnan(columns["users_at_stop"])
     assert columns["users_at_stop_at_least"] == NUMBER
-    assert math.isnan(columns["requests_begun"])
+    assert math.isnan(columns["requests_begun"]) == (stop is None)

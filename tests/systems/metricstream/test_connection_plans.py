@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perflab.analysis.evaluation import evaluate
 from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import judge
 from perflab.errors import ParameterError
@@ -40,8 +41,6 @@ from perflab.systems.metricstream.rules import (
 from perflab.systems.metricstream.rungs import LADDER, OF_THE_LAB
 from perflab.trials.plan import Treatment
 from perflab.trials.treatment_records import stack_record
-from tests.figures.shown import check_texts
-from tests.golden.recordings import write_recording
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import (
     NUMBER,
@@ -74,6 +73,29 @@ def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connection
         assert load.connections.closing != reuses
         (server,) = treatment.stack.nodes
         assert (server.settings["keep_alive"] == "on") == reuses
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("changes", "different"),
+    [
+        ({}, ""),
+        ({"preset": "published"}, ""),
+        ({"duration_s": 3.0, "blocks": 12}, ""),
+        ({"clients": 2}, "clients is 2 (published: 100)"),
+        ({"target_rate": 500.0}, "target_rate is 500 (published: 2000)"),
+        ({"server_cpus": 0.1, "backend": "docker"}, "server_cpus is 0.1"),
+        ({"timeout_s": 0.01}, "timeout_s is 0.01 (not published, by default: 1)"),
+    ],
+)
+def test_a_level_is_judged_at_the_load_of_the_study_alone(
+    changes: dict[str, Any], different: str
+) -> None:
+    of_run = plan(rungs="phase_7", **changes)
+    levels = [contrast for contrast in of_run.contrasts if contrast.scale == "level"]
+    assert len(levels) == (0 if different else 2)
+    told = [str(remark) for remark in of_run.warnings if remark.code == "metricstream.load"]
+    assert [different in text for text in told] == [True] * bool(different)
 
 
 def test_each_phase_changes_what_it_is_named_after_and_nothing_else() -> None:
@@ -272,6 +294,25 @@ def test_blocks_after_the_last_look_count_in_no_pair(
     assert effect.looks is not None
 
 
+@pytest.mark.promise
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [(1.0, "not testable here (set by the load)"), (0.81, "in the direction published")],
+)
+def test_a_success_that_was_complete_before_cannot_rise(
+    tmp_path: Path, before: float, verdict: str
+) -> None:
+    def columns(rung: str, block: int) -> Mapping[str, Any]:
+        drift = 0.002 * block if before < 1 else 0.0
+        return {**ROOM, "success_share": before + drift if rung == "sequential" else 1.0}
+
+    run = run_of(tmp_path, columns, blocks=10, sets=("phases",))
+    name = "phase_1 against sequential, success"
+    (finding,) = (item for item in evaluate(run) if item.contrast.name == name)
+    assert str(finding.verdict) == verdict
+    assert ("both sides have 100%" in finding.verdict.reason) == (before == 1)
+
+
 def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
     by_rung = {treatment.levels["rung"]: treatment for treatment in plan(sets=["naive"]).treatments}
     source = (services_dir() / "naive_client" / "src" / "naive_client.cpp").read_text()
@@ -291,9 +332,3 @@ def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
             "connection": "persistent" if reuses else "per_request",
         }  # fmt: skip
         assert by_rung[match].workload.request.body == sent_by_the_naive_client
-
-
-@pytest.mark.slow
-def test_no_text_of_the_figures_is_cut(tmp_path: Path) -> None:
-    run = write_recording(tmp_path, "connection_lifecycle/claimed")
-    check_texts(run, ["client_or_server", "success_by_phase", "life_cycle_parts"])

@@ -1,4 +1,4 @@
-"""Columns and figures of downloads: time-outs give bounds, and missing answers give NaN."""
+"""Columns and bars of downloads: time-outs give bounds, and missing answers give NaN."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
-from perflab.recordings import Run
 from perflab.systems.registry.counts import (
     COUNTED,
     TABLE,
@@ -18,8 +18,14 @@ from perflab.systems.registry.counts import (
     counted_columns,
     download_columns,
 )
-from tests.figures.shown import check_texts, pictures
-from tests.golden.recordings import write_recording
+from perflab.systems.registry.waterfall import (
+    CAME_WHOLE,
+    FAILS,
+    GIVEN_UP,
+    TIMED_OUT,
+    WAITS,
+    Spans,
+)
 
 SECOND = 1_000_000_000
 
@@ -106,15 +112,18 @@ def test_a_missing_answer_leaves_a_row_without_numbers() -> None:
     assert math.isnan(row["store_discarded"])
 
 
-OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
-
-
-@pytest.fixture(scope="module")
-def ladder(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a run whose first step timed out."""
-    return write_recording(tmp_path_factory.mktemp("ladder"), "registry_downloads/spoiled")
-
-
-def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(ladder: Run) -> None:
-    assert [name for name in pictures(ladder) if name in OF_LADDER] == OF_LADDER
-    check_texts(ladder, OF_LADDER)
+def test_a_download_that_was_refused_is_not_drawn_as_one_that_timed_out() -> None:
+    times = {"begin_s": 0.0, "work_s": 1.0, "first_s": 2.0, "end_s": 3.0}
+    table = pd.DataFrame(
+        [
+            {"place": place, "outcome": outcome, **times}
+            for place, outcome in enumerate((CAME_WHOLE, TIMED_OUT, "connect"))
+        ]
+    )
+    nothing: Any = None
+    axes = Figure().add_subplot()
+    Spans().draw(axes, table, nothing)
+    drawn = {layer.get_gid(): len(layer.get_paths()) for layer in axes.collections}
+    assert [drawn[words] for words in (WAITS, GIVEN_UP, FAILS)] == [1, 1, 1]
+    assert FAILS in [line.get_label() for line in Spans().key(table, nothing)]
+    assert FAILS not in [line.get_label() for line in Spans().key(table.iloc[:2], nothing)]

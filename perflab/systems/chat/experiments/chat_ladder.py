@@ -10,7 +10,6 @@ from pydantic import Field, field_validator
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.systems.chat import stacks
-from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import (
     CHANGES,
     CONTRASTS,
@@ -83,7 +82,7 @@ class ChatLadderParameters(ChatParameters):
         levels = {"plateau_s": default_s, "ramp_s": None, **levels}
         if self.actions is None:
             times = self.published_values()["actions"]
-            texts.append(f"users act for {self.plateau_s:g} s (published: {times} times each)")
+            texts.append(f"users act for {self.plateau_s:g} s (published: {times:g} times each)")
             levels["actions"] = times
         texts += super().differences(**levels)
         if self.preset != "published":
@@ -139,14 +138,12 @@ def _has_published_volume(parameters: ChatLadderParameters) -> bool:
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
-    rungs, different = _rungs(parameters), parameters.differences()
+    rungs = _rungs(parameters)
     warnings: list[Remark] = []
-    if different and not SCENARIOS.keys().isdisjoint(rungs):
-        advice = (
-            "" if parameters.preset == "published" else "; preset=published has the study's load"
-        )
-        text = f"published sizes are not compared: {'; '.join(different)}{advice}"
-        warnings.append(Remark(code="chat.load", text=text))
+    if not SCENARIOS.keys().isdisjoint(rungs):
+        is_preset = parameters.preset == "published"
+        advice = "" if is_preset else "; preset=published has the study's load"
+        warnings += parameters.not_compared("chat.load", end=advice)
     if any(rung.first_delay in TOGETHER for rung in rungs.values()):
         text = (
             "where logins are over before messages start, all users first send within "
@@ -168,7 +165,6 @@ EXPERIMENT = Experiment(
     question="What does each single change do to the latency of deliveries, and how many messages "
     "a second are held within the targets?",
     parameters=ChatLadderParameters,
-    steady=STEADY,
     treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
     contrasts=_contrasts,
     warnings=_warnings,

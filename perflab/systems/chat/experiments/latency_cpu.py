@@ -8,7 +8,6 @@ from pydantic import Field
 
 from perflab.recordings import Contrast
 from perflab.systems.chat import stacks
-from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import CONTRASTS, COSTLY, FREE
 from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung
 from perflab.trials.experiment import Experiment
@@ -57,7 +56,6 @@ EXPERIMENT = Experiment(
     parameters=LatencyCpuParameters,
     main_job=SHORT,
     pictures=("delivery_cpu", "effect"),
-    steady=STEADY,
     treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
     contrasts=_contrasts,
 )

@@ -10,7 +10,6 @@ from pydantic import Field
 from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value, stated
 from perflab.systems.chat import stacks
-from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.stacks import (
     STUDY,
     ActionSeconds,
@@ -211,7 +210,6 @@ EXPERIMENT = Experiment(
     question="In which functions does the chat server spend its time, what changes with the codec "
     "or compression, and what does it cost to look?",
     parameters=ProfileParameters,
-    steady=STEADY,
     treatments=_treatments,
     contrasts=_contrasts,
 )

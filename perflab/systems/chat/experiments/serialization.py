@@ -23,6 +23,7 @@ CODECS: tuple[Codec, ...] = ("json", "orjson", "msgspec", "protobuf", "msgpack")
 # shorter requests would measure the client. The phase ``op`` is the time of 1000 operations.
 LOOPS = 10_000
 RESPONSE = "phase_op_p50_ms"
+FACTORS = ("codec", "operation", "message")
 SCENARIOS = {"json": "json", "orjson": "orjson", "protobuf": "protobuf (upb)"}
 # Bytes of one message. Every answer must state them, so a codec that writes something else fails.
 SIZES = {
@@ -69,8 +70,7 @@ class SerializationParameters(RunParameters):
 
 
 def _levels(parameters: SerializationParameters) -> dict[str, tuple[str, ...]]:
-    factors = ("codec", "operation", "message")
-    return {name: getattr(parameters, name) for name in factors}
+    return {name: getattr(parameters, name) for name in FACTORS}
 
 
 def _treatments(parameters: SerializationParameters) -> list[Treatment]:
@@ -108,12 +108,14 @@ def _contrasts(parameters: SerializationParameters) -> list[Contrast]:
     ]
 
 
+def published_total_ms(codec: str, step: str) -> float:
+    """Return the published time of all operations of a codec, in ms."""
+    return published_value("chat", "microbenchmark", SCENARIOS[codec], f"{step}_time")
+
+
 def _contrast(slow: str, fast: str, operation: str) -> Contrast:
     step, _, with_values = operation.partition("_")
-    slow_ms, fast_ms = (
-        published_value("chat", "microbenchmark", SCENARIOS[codec], f"{step}_time")
-        for codec in (slow, fast)
-    )
+    slow_ms, fast_ms = (published_total_ms(codec, step) for codec in (slow, fast))
     ratio = slow_ms / fast_ms
     is_equal = no_difference(ratio)
     what = f"{step} with the values made or read" if with_values else step

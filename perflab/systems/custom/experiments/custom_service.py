@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import shlex
@@ -14,6 +15,7 @@ from perflab import credentials
 from perflab.host.own_folders import own_folder
 from perflab.instruments import STANDARD
 from perflab.load.clients.targets import is_this_machine
+from perflab.load.literals import ASSIGNED
 from perflab.load.workers.script_names import request_names
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
@@ -44,7 +46,6 @@ OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
 PREPARED_IN = f'cd "$1"/{{folder}}\neval "${PREPARE}"\n'
 SCRIPT = "prepare.sh"
-ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 
 
 def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
@@ -201,11 +202,12 @@ def _taken_out(words: list[str], variables: dict[str, str]) -> list[str]:
     """
     if words[0] != "env":
         return words
-    rest = words[1:]
-    while rest and (match := ASSIGNED.fullmatch(rest[0])) and credentials.names_in(match[2]):
-        variables[match[1]] = match[2]
-        rest = rest[1:]
-    return ["env", *rest]
+    assignments = [*itertools.takewhile(ASSIGNED.fullmatch, words[1:])]
+    credential = [word for word in assignments if credentials.names_in(word)]
+    pairs = (word.partition("=") for word in credential)
+    variables.update((name, value) for name, _, value in pairs)
+    plain = [word for word in assignments if word not in credential]
+    return ["env", *plain, *words[1 + len(assignments) :]]
 
 
 def _value(value: Any) -> str:

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Annotated
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.starts import effect_of_run
@@ -64,11 +64,6 @@ class FlushMapParameters(LoadParameters):
         description="levels to compare: connections to the database, over all workers together; "
         "fewer commits at a time share fewer flushes",
     )
-
-    @model_validator(mode="after")
-    def _check_pools(self) -> FlushMapParameters:
-        stacks.check_pool(min(self.pool_size), max(self.workers))
-        return self
 
 
 def _factors(parameters: FlushMapParameters) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from perflab.recordings import Contrast, Remark, stated
 from perflab.statistics.in_words import counted
@@ -40,11 +40,6 @@ class SyncVsAsyncParameters(PooledParameters):
         "any further one when it is given back",
     )
     workers: WorkerLevels = (4,)
-
-    @model_validator(mode="after")
-    def _check_pools(self) -> SyncVsAsyncParameters:
-        stacks.check_pool(self.pool_size, max(self.workers))
-        return self
 
 
 def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
@@ -118,9 +113,7 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"driver": "asyncpg", **setting},
             denominator={"driver": "psycopg2", **setting},
-            published_ratio=None
-            if parameters.differences(**_typed(setting))
-            else asyncpg / psycopg2,
+            published_ratio=None if parameters.differences(**setting) else asyncpg / psycopg2,
             published_direction="greater",
             source=f"inference study, results table ({asyncpg:g} against {psycopg2:g} requests/s)",
             asks="" if place else "asyncpg faster than psycopg2?",
@@ -130,14 +123,9 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
     ]
 
 
-def _typed(setting: Mapping[str, str]) -> dict[str, object]:
-    return {**setting, "round_trip_ms": float(setting["round_trip_ms"])}
-
-
 def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
     """Say how even the setting nearest to the study's differs from it."""
-    settings = [_typed(setting) for setting in _settings(parameters)]
-    nearest = min(settings, key=lambda setting: len(parameters.differences(**setting)))
+    nearest = min(_settings(parameters), key=lambda setting: len(parameters.differences(**setting)))
     return stacks.load_warnings(parameters, **nearest)
 
 

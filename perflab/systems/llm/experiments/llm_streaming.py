@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,7 +11,16 @@ from perflab.instruments import STANDARD, Chunks, Instrument, ServerCount, Users
 from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.stacks.plan import StackPlan
-from perflab.systems.llm.rungs import MODES, RESULTS, STUDY, Kind, Rung, Set, chosen, contrasts
+from perflab.systems.llm.rungs import (
+    LADDER,
+    MODES,
+    RESULTS,
+    STUDY,
+    Kind,
+    Rung,
+    chosen,
+    contrasts,
+)
 from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.experiment import Experiment, Preset
@@ -19,16 +28,6 @@ from perflab.trials.ladders import LadderParameters, treatments_of
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 METHOD = "method"
-# The published row of each parameter; the model's speed and the answers' length have none.
-PUBLISHED_PLACES = {
-    "users": (METHOD, "stream", "users"),
-    "interval_s": (METHOD, "stream", "interval"),
-    "chunks_for_success": (METHOD, "stream", "chunks_for_success"),
-    "tool_calls": ("system", "tools requests", "tool_calls"),
-    "stress_users": (RESULTS, "both", "stress_test_users"),
-    "failures": (METHOD, "early end", "failures"),
-}
-WHOLE_NUMBERS = ("users", "chunks_for_success", "tool_calls", "stress_users", "failures")
 MINUTE_S = 60.0
 # An answer takes about 10 s, so that streams are under way half of a 20 s cycle.
 ANSWER = {"tokens": 200, "token_rate": 20.0, "first_token_ms": 300.0}
@@ -48,12 +47,24 @@ SEARCH_START, SEARCH_TOLERANCE = 40, 0.05
 class StreamingParameters(LadderParameters):
     """Parameters of the experiment on streams."""
 
+    ladder: ClassVar = LADDER
+    study: ClassVar = STUDY
+    # The model's speed and the answers' length are not published.
+    stated: ClassVar = {
+        "users": (METHOD, "stream", "users"),
+        "interval_s": (METHOD, "stream", "interval"),
+        "chunks_for_success": (METHOD, "stream", "chunks_for_success"),
+        "tool_calls": ("system", "tools requests", "tool_calls"),
+        "stress_users": (RESULTS, "both", "stress_test_users"),
+        "failures": (METHOD, "early end", "failures"),
+    }
+
     preset: Preset = Field(
         default="quick",
         description="published: the study's users, cycle, length and threshold, unless you give "
         "others; the study does not state the model's speed and the length of answers",
     )
-    sets: tuple[Set, ...] = Field(
+    sets: tuple[str, ...] = Field(
         default=("kinds",),
         min_length=1,
         description="which rungs: kinds (stream, batch and tools requests at a fixed paced load), "
@@ -130,10 +141,7 @@ class StreamingParameters(LadderParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        settings: dict[str, Any] = {
-            name: published_value(STUDY, *place) for name, place in PUBLISHED_PLACES.items()
-        }
-        settings |= {name: int(settings[name]) for name in WHOLE_NUMBERS}
+        settings = super().published_values()
         length_s = MINUTE_S * published_value(STUDY, METHOD, "all", "run_duration")
         # The warm-up is one cycle, in which the users join.
         return {

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, OpenLoop, Request, Stage, Workload
-from perflab.recordings import Remark, published_value
+from perflab.recordings import Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
 from perflab.systems.metricstream.rungs import (
+    LADDER,
+    LEVELS_OF,
     OTHERS,
     STUDY,
     Rung,
-    Set,
-    chosen,
     contrasts,
-    published_rate,
 )
 from perflab.trials.experiment import Experiment, Preset, TrialSeconds
 from perflab.trials.ladders import LadderParameters, treatments_of
@@ -48,12 +47,19 @@ TOLD = {"told_success_rate": "success_rate", "told_achieved_rps": "achieved_rate
 class LifeCycleParameters(LadderParameters):
     """Parameters of the experiment on connections."""
 
+    ladder: ClassVar = LADDER
+    study: ClassVar = STUDY
+    stated: ClassVar = {
+        "clients": (OTHERS, "load test", "clients"),
+        "target_rate": (OTHERS, "load test", "target_rate"),
+    }
+
     preset: Preset = Field(
         default="quick",
         description="published: trials of 10 s with the study's clients and target rate, unless "
         "you give others; the study does not say how long its own trials were",
     )
-    sets: tuple[Set, ...] = Field(
+    sets: tuple[str, ...] = Field(
         default=("phases",),
         min_length=1,
         description="which rungs: phases (the published steps), interaction (connections x "
@@ -100,13 +106,11 @@ class LifeCycleParameters(LadderParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        clients = published_value(STUDY, OTHERS, "load test", "clients")
-        rate = published_rate()
-        return {"clients": int(clients), "target_rate": rate, "duration_s": LONG_TRIAL_S}
+        return {**super().published_values(), "duration_s": LONG_TRIAL_S}
 
-    def offered(self) -> Mapping[str, Rung]:
-        """Return every rung of the chosen sets, by name."""
-        return chosen(self.sets)
+    def differences(self, **levels: Any) -> list[str]:
+        """Return the differences of a run from the study, which states no length of its load."""
+        return super().differences(**{"duration_s": LONG_TRIAL_S, **levels})
 
 
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
@@ -230,6 +234,9 @@ def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
     )
     on_plan = [Remark(code="metricstream.success", text=success)]
     of_run = parameters.chosen_rungs.values()
+    if LEVELS_OF in parameters.chosen_rungs:
+        begin = f"the levels claimed of {LEVELS_OF} are not judged: "
+        on_plan += parameters.not_compared("metricstream.load", begin)
     if parameters.server_cpus is not None:
         on_plan.append(_cpu_limit(parameters.server_cpus))
     if any(rung.load == "closed" for rung in of_run):
@@ -268,6 +275,6 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: treatments_of(
         parameters.chosen_rungs, parameters, levels, stack, workload, instruments
     ),
-    contrasts=lambda parameters: contrasts(parameters.chosen_rungs, parameters.target_rate),
+    contrasts=lambda parameters: contrasts(parameters.chosen_rungs, not parameters.differences()),
     warnings=remarks,
 )

@@ -11,15 +11,15 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perflab.load.clients.encodings import encoding_of, in_order
 from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.outcome import MEASURE
-from perflab.load.clients.response import LONG_BYTES, header
+from perflab.load.clients.response import LONG_BYTES, encoding_of, header
 
 FILE = "answers.json"
 # An answer whose last instant is a multiple of a prime is drawn: no clock ticks in such steps.
@@ -31,20 +31,32 @@ LATEST = 64
 NAME_BITS = 10
 # Lengths within 10% are about the same.
 STEP = math.log(1.1)
-Head = bytes | Mapping[str, str]
+# No cookie goes to the disk.
+READ_LATER = re.compile(rb"\r\ncontent-(?:type|encoding)[^\r]*", re.IGNORECASE)
 
 
 class Kept(NamedTuple):
-    """An answer that was kept; ``body`` is as it came, None if it was long."""
+    """An answer that was kept; ``body`` is as it came, None if it was long.
+
+    Of its ``head`` only what describes the body is written.
+    """
 
     number: int
     template: int
     status: int
-    done_ns: int
     size: int
-    content_type: str
-    encoding: str
+    head: bytes
     body: bytes | None
+
+    @property
+    def content_type(self) -> str:
+        """Return the media type of the body, as its head says it."""
+        return header(self.head, "content-type")
+
+    @property
+    def encoding(self) -> str:
+        """Return what the body went through, such as ``gzip``."""
+        return encoding_of(self.head)
 
 
 def about(size: int) -> int:
@@ -52,7 +64,7 @@ def about(size: int) -> int:
     return round(math.log(size + 1) / STEP)
 
 
-class AnswerKeeper:
+class ReplyKeeper:
     """Keeps answers of one worker's load.
 
     Of most answers a client only asks ``is_passed_over``; the lean client does so in its own words,
@@ -66,8 +78,8 @@ class AnswerKeeper:
         # Of the answers that were drawn, one in so many is kept.
         self._one_in = 1
         self._numbers: Counter[tuple[int, int, int]] = Counter()
-        self._first: list[_Raw] = []
-        self._others: list[_Raw] = []
+        self._first: list[Kept] = []
+        self._others: list[Kept] = []
         self._bytes = self._count = 0
 
     def is_passed_over(self, exchange: Exchange) -> bool:
@@ -77,7 +89,7 @@ class AnswerKeeper:
             and exchange.bytes << NAME_BITS | exchange.template in self.usual
         )
 
-    def keep(self, exchange: Exchange, head: Head, pieces: Sequence[bytes]) -> int:
+    def keep(self, exchange: Exchange, head: bytes, pieces: Sequence[bytes]) -> int:
         """Keep a success or not; return its number, 0 if it is not kept.
 
         ``pieces`` are those of the body, all of them unless it is longer than LONG_BYTES.
@@ -97,53 +109,29 @@ class AnswerKeeper:
             if exchange.done_ns % (ONE_IN * self._one_in):
                 return 0
         self._count += 1
-        raw = _Raw(
-            self._count, exchange.template, exchange.status, exchange.done_ns, exchange.bytes,
-            head, pieces if exchange.bytes <= LONG_BYTES else None,
+        kept = Kept(
+            self._count, exchange.template, exchange.status, exchange.bytes, head,
+            b"".join(pieces) if exchange.bytes <= LONG_BYTES else None,
         )  # fmt: skip
-        (self._first if is_first else self._others).append(raw)
-        self._bytes += raw.held
+        (self._first if is_first else self._others).append(kept)
+        self._bytes += len(kept.body or b"")
         if len(self._others) > MOST_KEPT or self._bytes > 2 * MOST_BYTES:
             earlier, latest = self._others[:-LATEST], self._others[-LATEST:]
             self._others, self._one_in = [*earlier[::2], *latest], 2 * self._one_in
-            self._bytes = sum(each.held for each in (*self._first, *self._others))
+            self._bytes = sum(len(each.body or b"") for each in (*self._first, *self._others))
         return self._count
 
     def write(self, folder: Path) -> None:
         """Write what was kept into a worker's folder."""
-        rows: list[list[Any]] = []
-        for raw in (*self._first, *self._others):
-            each = _described(raw)
-            body = None if each.body is None else base64.b64encode(each.body).decode()
-            rows.append([*each[:-1], body])
+        rows = [
+            [
+                *each[:-2],
+                b"".join(READ_LATER.findall(each.head)).decode("latin-1"),
+                None if each.body is None else base64.b64encode(each.body).decode(),
+            ]
+            for each in (*self._first, *self._others)
+        ]
         (folder / FILE).write_text(json.dumps(rows))
-
-
-class _Raw(NamedTuple):
-    """An answer as the client had it; its head is read when the load is over."""
-
-    number: int
-    template: int
-    status: int
-    done_ns: int
-    size: int
-    head: Head
-    pieces: Sequence[bytes] | None
-
-    @property
-    def held(self) -> int:
-        return 0 if self.pieces is None else self.size
-
-
-def _described(raw: _Raw) -> Kept:
-    if isinstance(raw.head, bytes):
-        content_type, encoding = header(raw.head, "content-type"), encoding_of(raw.head)
-    else:
-        named = {name.lower(): value for name, value in raw.head.items()}
-        content_type = named.get("content-type", "")
-        encoding = in_order([named.get("content-encoding", "")])
-    body = None if raw.pieces is None else b"".join(raw.pieces)
-    return Kept(*raw[:-2], content_type, encoding, body)
 
 
 def kept_in(folder: Path) -> list[Kept]:
@@ -151,4 +139,7 @@ def kept_in(folder: Path) -> list[Kept]:
     file = folder / FILE
     rows: list[list[Any]] = json.loads(file.read_text()) if file.exists() else []
     bodies = [None if row[-1] is None else base64.b64decode(row[-1]) for row in rows]
-    return [Kept._make([*row[:-1], body]) for row, body in zip(rows, bodies, strict=True)]
+    return [
+        Kept._make([*row[:-2], row[-2].encode("latin-1"), body])
+        for row, body in zip(rows, bodies, strict=True)
+    ]
