@@ -17,7 +17,8 @@ command -v debootstrap > /dev/null ||
 mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] *\)\{0,1\}\([^ ]*\).*/\2/p' \
     /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | grep -v security | head -n 1)
 root=$(mktemp -d /var/tmp/perflab-base.XXXXXX)
-trap 'rm -rf --one-file-system "$root"' EXIT INT TERM
+trap 'rm -rf --one-file-system "$root"' EXIT
+trap 'exit 143' INT TERM
 # shellcheck disable=SC2086  # an unset mirror must be no argument at all
 debootstrap --variant=minbase bookworm "$root/tree" $mirror > "$root/log" 2>&1 ||
     fail "debootstrap failed: $(tail -n 5 "$root/log")"

@@ -146,7 +146,7 @@ def _judged(finding: Finding, claim_p: Corrected, is_steady: bool) -> Finding:
     decision = _decision(finding_with_p, known)
     if not is_published(contrast):
         verdict = compared(effect, contrast, finding.response, decision, claim_p.adjusted)
-    elif finding.is_complete:
+    elif finding.is_complete and not contrast.set_by_load:
         verdict = Verdict(AgainstStudy.NOT_TESTABLE, COMPLETE, "set by the load")
     else:
         verdict = judge(effect, contrast, known)
@@ -237,8 +237,8 @@ def _is_complete(run: Run, contrast: Contrast, trials: pd.DataFrame) -> bool:
     """Return whether both sides of a contrast have the whole in all of their valid trials."""
     names = [name for levels in sides_of(contrast) for name in run.record.selected(levels)]
     is_of_sides = trials["treatment"].isin(names) & (trials["state"] == "valid")
-    shares = trials.loc[is_of_sides, contrast.response]
-    return contrast.scale != "level" and bool((shares.dropna() == 1).all())
+    shares = trials.loc[is_of_sides, contrast.response].dropna()
+    return contrast.scale != "level" and len(shares) > 0 and bool((shares == 1).all())
 
 
 def _effect(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Effect:

@@ -38,8 +38,10 @@ OF_A_STORE = re.compile(
     r"(?:^|_)(?:PG|POSTGRES\w*?|DB|DATABASE|MYSQL|MARIADB|REDIS|VALKEY|MONGO\w*?|MEMCACHED?|SQL"
     r"|RABBIT\w*?|AMQP|CASSANDRA|CLICKHOUSE|KAFKA)_?(?:HOST|HOSTNAME|HOSTADDR|SERVERS?|ADDR\w*)$"
 )
-# A variable that a command sets, also within the script of a shell.
+# A variable that a command sets, also within the script of a shell; and a value that only repeats
+# another variable, which is checked by itself, or has another where that one is not set.
 ASSIGNED = re.compile(r"(?:^|[\s;&|(\"'])([A-Za-z_]\w*)=[\"']?([^\s;&|)\"']+)")
+REPEATED = re.compile(r"\$(?:\w+|\{\w+(?::?-([^}]*))?\})")
 PLACEHOLDER = re.compile(r"\{[a-z_]+\.(?:host|url)\}")
 
 
@@ -81,7 +83,7 @@ def addresses(name: str, text: str) -> Iterator[str]:
         hosts = re.split(r"[,\s]+", text.strip())
     for variable, value in ASSIGNED.findall(text):
         if OF_A_STORE.search(variable.upper()) and "://" not in value:
-            hosts += value.split(",")
+            hosts += [REPEATED.sub(lambda other: other[1] or "", one) for one in value.split(",")]
     yield from (host for host in hosts if host and not PLACEHOLDER.search(host))
 
 

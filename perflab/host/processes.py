@@ -45,6 +45,15 @@ def program_name(pid: int) -> str:
         return ""
 
 
+def may_not_be_read(pid: int) -> bool:
+    """Return whether a process runs whose program this user may not see."""
+    try:
+        Path(f"/proc/{pid}/exe").readlink()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return False
+
+
 def busiest(pids: Iterable[int]) -> int | None:
     """Return the process that has used most CPU itself; None where all have ended."""
     # One that has ended, and was not waited for, has its times still, and no program.

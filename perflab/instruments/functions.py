@@ -12,7 +12,7 @@ import pandas as pd
 
 from perflab.errors import ProfilerFailed
 from perflab.host.meters import ProcessTable
-from perflab.host.processes import program_name
+from perflab.host.processes import may_not_be_read, program_name
 from perflab.host.thread_accounts import accounts_of
 from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sensor
 from perflab.instruments.perf_profile import PerfProfile
@@ -59,7 +59,7 @@ def sampler_of(
     ProfilerFailed where nothing does.
     """
     programs = {program_name(member) for member in members}
-    if not any(programs):
+    if not any(programs) and any(map(may_not_be_read, members)):
         raise ProfilerFailed("its processes may not be read: run as root")
     if NODE in programs:
         # aiohttp, with which it speaks to Node, is slow to import.

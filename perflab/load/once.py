@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import signal
 import threading
@@ -21,6 +22,8 @@ from perflab.load.checks.selfcheck import check
 from perflab.load.options import LoadOptions
 from perflab.load.records import record
 from perflab.load.records.answers import ByName, answers_in
+from perflab.load.records.columns import REQUESTS
+from perflab.load.records.message_record import FILE as MESSAGES
 from perflab.load.records.record import Place, folder_problems, place
 from perflab.load.summary import LoadSummary
 from perflab.load.workers.generator import Generator, Progress, StopLoad
@@ -121,7 +124,8 @@ def carry_out(
             )
             summary = report.summary(result, workload, check(result, workload), checked)
         except Exception as error:
-            if not any(file.stat().st_size for file in record_place.raw.glob("*/requests.rows")):
+            files = (record_place.raw.glob(f"*/{name}") for name in (REQUESTS, MESSAGES))
+            if not any(file.stat().st_size for file in itertools.chain(*files)):
                 shutil.rmtree(record_place.raw, ignore_errors=True)
                 raise
             record_place.keep = True

@@ -11,6 +11,7 @@ import math
 import os
 import random
 import re
+import selectors
 import signal
 import socket
 import subprocess
@@ -21,7 +22,6 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Protocol, TypeVar
 
 from perflab.errors import MachineShort, RunInterrupted, StackError
@@ -128,28 +128,47 @@ def run_command(
     command and its children are killed first.
     """
     go_on(interrupted, during)
-    # No pipes: a server that the command leaves behind would keep them open.
-    with (
-        TemporaryFile("w+", errors="replace") as output,
-        TemporaryFile("w+", errors="replace") as problems,
-    ):
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=problems,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
+    deadline = time.monotonic() + timeout_s
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        bufsize=0,
+    )
+    texts = (bytearray(), bytearray())
+    with child, selectors.DefaultSelector() as pipes:
+        for pipe, text in zip((child.stdout, child.stderr), texts, strict=True):
+            assert pipe is not None
+            pipes.register(pipe, selectors.EVENT_READ, text)
+        has_ended = arrived = False
         try:
-            status = patiently(child.wait, interrupted, during, timeout_s)
+            # A server that the command leaves behind keeps its pipes open: they need not end.
+            while arrived or not has_ended:
+                go_on(interrupted, during)
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"it took too long {during}")
+                has_ended = child.poll() is not None
+                arrived = _read(pipes, 0.0 if has_ended else POLL_EVERY_S)
         finally:
             if child.returncode is None:
                 _kill(child)
-        output.seek(0)
-        problems.seek(0)
-        return subprocess.CompletedProcess(command, status, output.read(), problems.read())
+    output, problems = (text.decode(errors="replace") for text in texts)
+    return subprocess.CompletedProcess(command, child.returncode, output, problems)
+
+
+def _read(pipes: selectors.BaseSelector, within_s: float) -> bool:
+    """Add what comes through pipes to their texts; return whether anything did."""
+    ready = pipes.select(within_s)
+    for key, _ in ready:
+        arrived = os.read(key.fd, 1 << 16)
+        key.data.extend(arrived)
+        if not arrived:
+            pipes.unregister(key.fileobj)
+    return bool(ready)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

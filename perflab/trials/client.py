@@ -109,8 +109,9 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
             conducted.leave()
             raise
     code = conducted.wait()
-    # Where only its explanation was interrupted, the run is finished.
-    if interrupted and (code or failure or path is None):
+    # Where only its explanation was interrupted, the run has its answer.
+    is_answered = order.plan.why and not code and failure is None and path is not None
+    if interrupted and not is_answered:
         raise RunInterrupted(_resume_hint("the run was interrupted", path, command))
     if failure is not None:
         raise _as_error(failure, path, command)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ProfilerFailed
+from perflab.host.processes import may_not_be_read
 from perflab.instruments.functions import sampler_of
 from perflab.instruments.perf_profile import PerfProfile, functions_of
 from perflab.instruments.py_spy_profiles import Function
@@ -139,6 +140,13 @@ def test_a_service_that_may_not_be_read_is_not_taken_for_a_compiled_one() -> Non
         told = pytest.raises(ProfilerFailed, match="its processes may not be read: run as root")
         with without_rights(), told:
             sampler_of(service.pid, [service.pid], 1.0, {})
+
+
+def test_a_service_that_has_ended_is_not_told_to_be_unreadable() -> None:
+    with child("print(1, flush=True)") as service:
+        service.wait()
+        assert not may_not_be_read(service.pid)
+        sampler_of(service.pid, [service.pid], 1.0, {})
 
 
 def test_without_perf_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

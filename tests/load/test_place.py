@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any, NoReturn
 
+import pandas as pd
 import pytest
 
 from perflab.errors import LoadError, ParameterError
 from perflab.host.temporary_folders import OWNER, remove_abandoned, temporary_folder
+from perflab.load import once
 from perflab.load.once import send
 from perflab.load.records import record as place_module
 from perflab.load.records.columns import REQUESTS, ROW, frame
+from perflab.load.records.message_record import FILE as MESSAGES
 from perflab.load.records.record import folder_problems, place
+from perflab.load.workers.generator import Generator
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
+from tests.load.processes import served
 from tests.support.children import child
 
 WORK = Workload(request=Request(), arrivals=Burst(size=10))
@@ -66,6 +72,45 @@ def test_a_load_that_no_worker_could_begin_leaves_no_folder(tmp_path: Path) -> N
         with pytest.raises(LoadError, match="a load worker failed: ValueError: unborn"):
             send("http://127.0.0.1:1/", **words)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.promise
+def test_a_record_is_whole_where_a_worker_has_no_user(tmp_path: Path) -> None:
+    script, out = tmp_path / "shop.py", tmp_path / "out"
+    script.write_text(SHOPPER)
+    with served("0.001") as port:
+        words = {"users": 1, "script": f"{script}:Shopper", "duration": 0.3, "out": str(out)}
+        summary = send(f"http://127.0.0.1:{port}/", workers=2, **words)
+    assert summary.unwritten == ""
+    names = pd.read_parquet(out / "requests.parquet")["template"]
+    assert {*names} == {"the basket"}
+
+
+@pytest.mark.promise
+def test_messages_to_users_who_only_listen_are_kept_where_their_load_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*words: Any) -> NoReturn:
+        (folder := words[-1] / "0").mkdir(parents=True)
+        (folder / REQUESTS).touch()
+        (folder / MESSAGES).write_bytes(b"one message")
+        raise LoadError("a load worker died")
+
+    monkeypatch.setattr(Generator, "run", fail)
+    monkeypatch.setattr(once, "checked_answers", lambda *_: None)
+    with pytest.raises(LoadError, match="died; the requests so far are kept in"):
+        send("http://127.0.0.1:1/", users=1, out=str(tmp_path / "out"))
+    assert len([*tmp_path.rglob(MESSAGES)]) == 1
+
+
+SHOPPER = """
+from perflab.load.users import User, action
+
+class Shopper(User):
+    @action
+    async def buy(self):
+        await self.get("/", name="the basket")
+"""
 
 
 def test_a_number_of_workers_below_0_is_refused() -> None:

@@ -113,6 +113,12 @@ def test_a_command_is_done_when_it_has_ended_although_it_left_a_server(tmp_path:
     os.kill(int(file.read_text()), signal.SIGKILL)
 
 
+def test_no_line_that_a_script_writes_to_its_own_streams_by_name_is_lost() -> None:
+    script = "echo 1; echo 2 > /dev/stdout; echo a >&2; echo b > /dev/stderr; echo c >&2"
+    done = run_command(["sh", "-c", script], never, "", os.environ)
+    assert (done.stdout, done.stderr) == ("1\n2\n", "a\nb\nc\n")
+
+
 def test_an_interrupted_function_is_not_awaited_and_an_error_is_passed_on() -> None:
     began = time.monotonic()
     with pytest.raises(RunInterrupted, match="interrupted while it was built: enough"):

@@ -137,8 +137,9 @@ def test_the_conductors_error_comes_back_under_its_class_with_the_command_that_g
         conduct(Order(plan=plan, runs=tmp_path), lambda _: None)
 
 
-def test_a_run_that_was_finished_before_it_was_interrupted_has_its_answer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("why", [True, False])
+def test_an_interrupt_of_the_explanation_leaves_the_answer_and_any_other_is_told(
+    why: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stand_in(monkeypatch, BEGUN.model_dump_json())
     events: list[Event] = []
@@ -148,7 +149,12 @@ def test_a_run_that_was_finished_before_it_was_interrupted_has_its_answer(
         if event == BEGUN:
             raise KeyboardInterrupt
 
-    assert conduct(order(tmp_path), show) == Path(BEGUN.path)
+    asked = Order(plan=order(tmp_path).plan.model_copy(update={"why": why}), runs=tmp_path)
+    if why:
+        assert conduct(asked, show) == Path(BEGUN.path)
+    else:
+        with pytest.raises(RunInterrupted):
+            conduct(asked, show)
     assert "interrupted" in str(events[-1])
 
 

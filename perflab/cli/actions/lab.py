@@ -123,10 +123,14 @@ def way_out(run: Run, blocks: int) -> str:
         datetime.fromisoformat(record.finished_at) - datetime.fromisoformat(record.created_at)
     ).total_seconds()
     length = minutes(took_s / max(1, record.blocks) * blocks)
-    # What it has by default need not be typed, and its order of trials is drawn anew.
+    # What it has by default need not be typed; its order of trials is drawn anew, and with a number
+    # of blocks there are no least and most.
     usual = systems.experiment(record.experiment).check({}).model_dump(mode="json")
-    usual["seed"] = record.parameters.get("seed")
-    typed = {name: value for name, value in record.parameters.items() if value != usual.get(name)}
+    typed = {
+        name: value
+        for name, value in record.parameters.items()
+        if value != usual.get(name) and name not in ("seed", "least_blocks", "most_blocks")
+    }
     longer = record.model_copy(update={"parameters": {**typed, "blocks": blocks}})
     return f"-> {command(longer)}   (about {length})"
 

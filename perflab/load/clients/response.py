@@ -241,9 +241,9 @@ def parse_server_timing(header: str) -> dict[str, float]:
     """
     phases: dict[str, float] = {}
     for entry in header.split(","):
-        if len(phases) == MAX_PHASES:
-            break
         name, *parameters = (part.strip() for part in entry.split(";"))
+        if len(phases) == MAX_PHASES and name not in phases:
+            continue
         for parameter in parameters:
             key, _, value = parameter.partition("=")
             if key.strip().lower() == "dur" and name and name.isascii() and name.isprintable():

@@ -126,8 +126,10 @@ def frame(folder: Path, worker: int, begin: int = 0, end: int | None = None) -> 
         **{name: np.array(packed[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
         "error": words(ERRORS, packed["error"]),
     }
-    if templates := names_in(folder, TEMPLATE_NAMES):
-        data["template"] = words(templates, packed["template"])
+    # A worker whose users sent nothing has no names, and the column of the others.
+    if (folder / TEMPLATE_NAMES).exists():
+        names = names_in(folder, TEMPLATE_NAMES) or ("",)
+        data["template"] = words(names, packed["template"])
     phases = rows_in(folder / PHASES, PHASE_ROW)
     first, last = np.searchsorted(phases["row"], (begin, begin + len(packed)))
     for code, name in enumerate(names_in(folder, PHASE_NAMES)):

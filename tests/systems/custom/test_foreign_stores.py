@@ -44,6 +44,8 @@ VARIANTS = [f"a=command:{COMMAND}", f"b=command:{COMMAND} --new"]
         ("command", "python app.py --db postgres://db/shop", ["db:5432"]),
         ("old", "env MODE=x PGHOST=db.internal python app.py", ["db.internal"]),
         ("old", "sh -c 'DB_HOST=\"a,b\" python app.py'", ["a", "b"]),
+        ("old", "export PGHOST=${A:-db},${B}; ./run", ["db"]),
+        ("old", "sh -c 'DB_HOST=$PGHOST DB_ADDR=${PGHOST} exec python app.py'", []),
         ("prepare", "export PGHOST=db; URL=http://x ./migrate", ["db"]),
         ("old", "env PGHOST={db.host} MODE=test python app.py --host=db", []),
         ("DATABASE_URL", "postgresql://{db.user}:{db.password}@{db.host}:{db.port}/x", []),

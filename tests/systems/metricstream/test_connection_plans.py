@@ -82,6 +82,7 @@ def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connection
         ({}, ""),
         ({"preset": "published"}, ""),
         ({"duration_s": 3.0, "blocks": 12}, ""),
+        ({"closed_requests": 500}, ""),
         ({"clients": 2}, "clients is 2 (published: 100)"),
         ({"target_rate": 500.0}, "target_rate is 500 (published: 2000)"),
         ({"server_cpus": 0.1, "backend": "docker"}, "server_cpus is 0.1"),

@@ -109,8 +109,15 @@ class LifeCycleParameters(LadderParameters):
         return {**super().published_values(), "duration_s": LONG_TRIAL_S}
 
     def differences(self, **levels: Any) -> list[str]:
-        """Return the differences of a run from the study, which states no length of its load."""
-        return super().differences(**{"duration_s": LONG_TRIAL_S, **levels})
+        """Return the differences from the study, which states no length of its load.
+
+        No closed loop has a level that the study states.
+        """
+        not_stated = {
+            "duration_s": LONG_TRIAL_S,
+            "closed_requests": type(self).model_fields["closed_requests"].default,
+        }
+        return super().differences(**{**not_stated, **levels})
 
 
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
