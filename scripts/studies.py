@@ -80,7 +80,7 @@ LEFT_OUT = re.compile(
     r"mutex per client|producer and consumers|leaves success|(?:8.9|7.65) times|saves CPU$|"
     r"less CPU(?! seems)|uvloop saves|off saves|"
     r"once permessage|\(epoll\)$|"
-    r"flush(?: of .* ms)?, \d+ worker|1 s faster \((?:128|256) "
+    r"flush(?: of .* ms)?, \d+ worker|, 1 worker\)|1 s faster \((?:128|256) "
 )
 # The column n says it.
 BLOCKS = re.compile(r" in \d+(?: to \d+)? blocks?")
