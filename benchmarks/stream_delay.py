@@ -31,7 +31,7 @@ from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import environments_dir
 from perflab.stacks import environments
-from perflab.stacks.backend import Work
+from perflab.stacks.commands import Work
 from perflab.stacks.spec import load_service
 
 SERVICE, PATH = "llm_upstream", "/v1/chat/completions"

@@ -30,7 +30,8 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.paths import foreign_dirs, make_importable
 from perflab.recordings import Reason, Remark
-from perflab.stacks.backend import Instance, Interrupted
+from perflab.stacks.backend import Instance
+from perflab.stacks.commands import Interrupted
 from perflab.stacks.plan import StackPlan
 
 if TYPE_CHECKING:

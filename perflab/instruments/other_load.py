@@ -16,7 +16,7 @@ from perflab.instruments.instrument import Load, Observation, OfNode, Scene, Sen
 from perflab.recordings import Reason
 from perflab.recordings.responses import or_bound
 from perflab.stacks.asking import exchange
-from perflab.stacks.backend import go_on
+from perflab.stacks.commands import go_on
 
 TABLE = "other_load"
 # The columns of the table: a request's place in the list, and the other generator's keys.

@@ -16,7 +16,13 @@ from perflab.errors import HostBusy
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path, open_dir, state_dir
-from perflab.stacks.backend import PROJECT, LabelProblem, Labels, check_name, read
+from perflab.stacks.backend import (
+    PROJECT,
+    LabelProblem,
+    Labels,
+    check_name,
+    read,
+)
 from perflab.stacks.docker.engine import connect, docker_client
 from perflab.stacks.service_processes import end, family, labelled, working_in
 from perflab.stacks.stack_folders import (

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.builds import content_hash, made
+from perflab.stacks.commands import NO_WORK, Work
 from perflab.stacks.spec import Compile, ServiceSpec
 
 # The lab tries them in this order.

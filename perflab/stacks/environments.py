@@ -18,8 +18,8 @@ from pathlib import Path
 from perflab.errors import ServiceFailed
 from perflab.host import installer
 from perflab.host.facts import versions
-from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.builds import made, plain
+from perflab.stacks.commands import NO_WORK, Work
 from perflab.stacks.spec import ServiceSpec
 
 REQUIREMENTS = "requirements.txt"

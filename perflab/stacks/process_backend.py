@@ -21,15 +21,14 @@ from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import compiler, environments, stack_folders
 from perflab.stacks.backend import (
     COPY,
-    NO_WORK,
     Backend,
     Instance,
     Launch,
-    Work,
     refuse_failed_copy,
     rendered,
 )
 from perflab.stacks.builds import content_hash, made
+from perflab.stacks.commands import NO_WORK, Work
 from perflab.stacks.docker import engine
 from perflab.stacks.environments import Environment
 from perflab.stacks.process_instance import ProcessInstance

@@ -20,13 +20,11 @@ from perflab.host.processes import bound_to, how_it_ended
 from perflab.stacks import listening, stack_folders
 from perflab.stacks.backend import (
     STOP_TIMEOUT_S,
-    Interrupted,
     Launch,
-    never,
     printed_by,
     rendered,
-    run_command,
 )
+from perflab.stacks.commands import Interrupted, never, run_command
 from perflab.stacks.service_processes import end, family, is_alive, of_service, working_in
 
 # A command that ends in order may have started a server elsewhere, which listens within this time.

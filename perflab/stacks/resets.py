@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from perflab.errors import HookFailed, ServiceFailed, StackError
 from perflab.stacks.asking import exchange
-from perflab.stacks.backend import Instance, Interrupted, go_on
+from perflab.stacks.backend import Instance
+from perflab.stacks.commands import Interrupted, go_on
 from perflab.stacks.starting import CAUSE_SEEN_WITHIN_S, refuse_dead
 
 BUSY = 409

@@ -23,14 +23,11 @@ from perflab.stacks.backend import (
     HOST,
     Backend,
     Instance,
-    Interrupted,
     Labels,
     Launch,
-    Work,
-    go_on,
     hold_port,
-    never,
 )
+from perflab.stacks.commands import Interrupted, Work, go_on, never
 from perflab.stacks.listening import owners
 from perflab.stacks.plan import Node, Residency, StackPlan, settle
 from perflab.stacks.resets import forget, named

@@ -21,12 +21,11 @@ from perflab.host.meters import ProcessTable, ProcessTreeMeter
 from perflab.stacks.backend import (
     HASTY_TIMEOUT_S,
     PROJECT,
-    Interrupted,
     LabelProblem,
     Labels,
-    never,
     read,
 )
+from perflab.stacks.commands import Interrupted, never
 from perflab.stacks.stack_folders import recorded
 
 POLL_S = 0.02

@@ -18,7 +18,12 @@ from perflab.host.own_folders import check_own, own_folder
 from perflab.host.processes import alive, identity
 from perflab.host.temporary_folders import is_own
 from perflab.paths import open_dir, state_dir
-from perflab.stacks.backend import NAME, Labels, check_name, read
+from perflab.stacks.backend import (
+    NAME,
+    Labels,
+    check_name,
+    read,
+)
 
 OWNER = "owner"
 

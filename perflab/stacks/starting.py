@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from perflab.credentials import filled_in
 from perflab.errors import MachineShort, ServiceFailed, StackError
 from perflab.stacks.asking import ANSWERS_WITHIN_S, keeps_connections, status_of
-from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
+from perflab.stacks.backend import HOST, Instance
+from perflab.stacks.commands import Interrupted, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from perflab.errors import HookFailed, ServiceFailed, StackError
 from perflab.host.processes import how_it_ended
 from perflab.parameters import unknown
-from perflab.stacks.backend import Instance, Interrupted, Launch, go_on
+from perflab.stacks.backend import Instance, Launch
+from perflab.stacks.commands import Interrupted, go_on
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 from perflab.stacks.resets import named

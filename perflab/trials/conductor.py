@@ -35,7 +35,8 @@ from perflab.recordings import (
     remaining_blocks,
 )
 from perflab.stacks import cleanup
-from perflab.stacks.backend import Backend, Labels, go_on
+from perflab.stacks.backend import Backend, Labels
+from perflab.stacks.commands import go_on
 from perflab.stacks.process_backend import choose
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents

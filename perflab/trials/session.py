@@ -16,7 +16,7 @@ from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
 from perflab.load.workload.schedule import planned_count
 from perflab.recordings import Remark, Run, RunWriter, UntilDecided
-from perflab.stacks.backend import go_on
+from perflab.stacks.commands import go_on
 from perflab.statistics.in_words import counted, first_of
 from perflab.trials import summary
 from perflab.trials.designs import Rounds

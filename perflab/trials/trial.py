@@ -27,7 +27,8 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark, Side
-from perflab.stacks.backend import HOST, Interrupted, go_on, never
+from perflab.stacks.backend import HOST
+from perflab.stacks.commands import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.statistics.in_words import as_share
 from perflab.trials import summary

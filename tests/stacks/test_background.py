@@ -20,7 +20,7 @@ from perflab.host.placing import placement
 from perflab.paths import services_dir
 from perflab.stacks import cleanup, process_instance, residents, service_processes
 from perflab.stacks.asking import status_of
-from perflab.stacks.backend import Interrupted, never
+from perflab.stacks.commands import Interrupted, never
 from perflab.stacks.listening import owners
 from perflab.stacks.process_backend import choose
 from perflab.stacks.process_instance import ProcessInstance

@@ -10,8 +10,8 @@ import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.stacks import compiler
-from perflab.stacks.backend import Work
 from perflab.stacks.builds import content_hash, files_of
+from perflab.stacks.commands import Work
 from perflab.stacks.docker import images
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec

@@ -11,7 +11,7 @@ import pytest
 
 from perflab.errors import ServiceFailed
 from perflab.stacks import builds, environments
-from perflab.stacks.backend import Work
+from perflab.stacks.commands import Work
 from perflab.stacks.environments import Environment
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec

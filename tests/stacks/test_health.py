@@ -14,7 +14,12 @@ import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed, StackError
 from perflab.stacks import backend, stack_folders, starting
-from perflab.stacks.backend import HOST, Labels, Launch, hold_port
+from perflab.stacks.backend import (
+    HOST,
+    Labels,
+    Launch,
+    hold_port,
+)
 from perflab.stacks.hints import with_hints
 from perflab.stacks.plan import Node
 from perflab.stacks.process_instance import ProcessInstance

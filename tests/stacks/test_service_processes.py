@@ -15,7 +15,8 @@ import pytest
 
 from perflab.errors import ImageError, RunInterrupted
 from perflab.host.processes import how_it_ended
-from perflab.stacks.backend import Labels, never, patiently, run_command
+from perflab.stacks.backend import Labels
+from perflab.stacks.commands import never, patiently, run_command
 from perflab.stacks.service_processes import end, family, is_alive, members, of_service, working_in
 from tests.stacks.asking import wait_until
 

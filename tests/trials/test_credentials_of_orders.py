@@ -146,7 +146,8 @@ def test_a_section_names_the_folder_of_a_service_and_no_place_of_the_machine(
 
 def emitted(*events: Event) -> list[Event]:
     written = StringIO()
-    conductor = Conductor(SimpleNamespace(), SimpleNamespace(), written)  # type: ignore[arg-type]
+    nobody: Any = SimpleNamespace()
+    conductor = Conductor(nobody, nobody, written)
     for event in events:
         conductor.emit(event)
     return [parse(line.encode()) for line in written.getvalue().splitlines()]

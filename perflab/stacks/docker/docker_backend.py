@@ -20,20 +20,22 @@ from perflab.stacks.backend import (
     COPY,
     HASTY_TIMEOUT_S,
     HOST,
-    NO_WORK,
     STOP_TIMEOUT_S,
-    Interrupted,
     Labels,
     Launch,
-    Work,
-    never,
-    patiently,
     printed_by,
     read,
     refuse_failed_copy,
     rendered,
 )
 from perflab.stacks.cleanup import remove_volumes
+from perflab.stacks.commands import (
+    NO_WORK,
+    Interrupted,
+    Work,
+    never,
+    patiently,
+)
 from perflab.stacks.docker import images
 from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render

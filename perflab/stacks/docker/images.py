@@ -16,8 +16,9 @@ from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 from perflab.errors import ImageError
 from perflab.paths import project_root
 from perflab.stacks import compiler
-from perflab.stacks.backend import NO_WORK, PROJECT, Work, patiently
+from perflab.stacks.backend import PROJECT
 from perflab.stacks.builds import content_hash, files_of, plain
+from perflab.stacks.commands import NO_WORK, Work, patiently
 from perflab.stacks.spec import ServiceSpec
 
 BASE = "debian:bookworm-slim"

@@ -19,8 +19,8 @@ from tempfile import NamedTemporaryFile
 from perflab.host.own_folders import own_folder
 from perflab.paths import state_dir
 from perflab.project import RESULTS
-from perflab.stacks.backend import never, run_command
 from perflab.stacks.builds import made
+from perflab.stacks.commands import never, run_command
 from perflab.systems.custom.revisions import git, top_of
 from perflab.systems.custom.submodules_and_lfs import (
     pointers,

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from perflab import systems
-from perflab.stacks.backend import NO_WORK
+from perflab.stacks.commands import NO_WORK
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec, load_service
 from perflab.systems.custom import trees
