@@ -12,12 +12,13 @@ from perflab import recordings, systems
 from perflab.errors import ParameterError, PerflabError
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run, is_whole
+from perflab.recordings.causes import is_explained
 from perflab.recordings.display import Lines, Shown
 from perflab.reports.runs import latest_runs, questions
 from perflab.trials.arguments import asked_for, existing, notebook_values, order_of
 from perflab.trials.client import conduct
-from perflab.trials.experiment import RunParameters
 from perflab.trials.progress import showing
+from perflab.trials.run_parameters import RunParameters
 
 if TYPE_CHECKING:
     from perflab.figures import LabFigure
@@ -39,7 +40,8 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     """Run an experiment (``perflab experiments`` lists them) and return its recording.
 
     ``parameters`` are checked before anything starts. ``from_run`` returns an existing run without
-    measuring, and ``resume`` finishes one that lacks trials; all others must be as in that run.
+    measuring, and ``resume`` finishes one that lacks trials, or looks for its ``why``; all others
+    must be as in that run.
 
     Raises ParameterError with every problem, and another PerflabError where the run could not be
     finished; committed trials are kept.
@@ -48,8 +50,11 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     checked = asked_for(chosen, parameters or {})
     if checked.from_run:
         return existing(checked.from_run, experiment, "from_run")
-    if checked.resume and is_whole(run := existing(checked.resume, experiment, "resume")):
-        return run
+    if checked.resume:
+        run = existing(checked.resume, experiment, "resume")
+        is_wanted = getattr(checked, "why", False) and not is_explained(run)
+        if is_whole(run) and not is_wanted:
+            return run
     order = order_of(chosen, checked)
     with showing() as show:
         return Run(conduct(order, show))

@@ -10,6 +10,8 @@ from perflab.project import RESULTS, project
 
 # It separates several folders as PATH does.
 FOREIGN = "PERFLAB_SYSTEMS"
+# They name folders from the working folder on; a child may work in another one.
+PLACES = ("PERFLAB_STATE", "PERFLAB_ENVIRONMENTS", "PERFLAB_COMPILED", "PERFLAB_LOCK")
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parent
 
@@ -97,9 +99,14 @@ def make_importable() -> None:
 
 
 def foreign_environment() -> dict[str, str]:
-    """Return the environment by which a child in another folder finds the same systems."""
+    """Return the environment by which a child in another folder finds the same systems and places.
+
+    Places keep their links: their owners are checked.
+    """
     folders = foreign_dirs()
-    return {FOREIGN: os.pathsep.join(map(str, folders))} if folders else {}
+    systems = {FOREIGN: os.pathsep.join(map(str, folders))} if folders else {}
+    given = {name: place for name in PLACES if (place := os.environ.get(name))}
+    return systems | {name: str(Path(place).absolute()) for name, place in given.items()}
 
 
 def parts_of_systems(part: str) -> list[Path]:

@@ -22,7 +22,7 @@ from perflab.systems.custom.named_requests import NamedRequest
 from perflab.systems.custom.needs import TOLD
 from perflab.systems.custom.parameters import OwnServiceParameters
 from perflab.systems.custom.variants import KINDS, KNOWN
-from perflab.trials.experiment import OF_THE_CALL, DesignParameters
+from perflab.trials.run_parameters import OF_THE_CALL, DesignParameters
 
 PAGE = project_root() / "docs" / "reference" / "perflab-toml.md"
 

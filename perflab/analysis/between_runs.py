@@ -19,7 +19,7 @@ so they are never called better or worse.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -64,6 +64,7 @@ NOT_DECIDED, NOT_COMPARED = Compared.NOT_DECIDED.value, Compared.NOT_COMPARED.va
 TOO_FEW = f"{NOT_DECIDED}: fewer than {SMALLEST_N} on a side"
 # By their trials; runs differ by more than these show.
 DIFFERS = f"{NOT_DECIDED}: differs"
+NO_TRIAL = "no trial of A or B counts"
 TIMES_UNKNOWN = "the times of these loads are not known: a drift of the machine counts as change"
 EMPTY = pd.Series(dtype=float)
 CHANGE_COLUMNS = [
@@ -116,13 +117,14 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
 
     The trials are those that may enter a comparison (:meth:`perflab.recordings.Run.trials_of`);
     imported ones are not judged, so all of them count. A response of which a trial has only a
-    bound, or a run no value, is not compared, and its row says so.
+    bound, or a run no value, is not compared, and its row says so. So does the one row of a
+    treatment without any such trial.
     """
     imported = is_imported(a[0].record)
     enough = min(len(a), len(b)) >= ENOUGH_RUNS and not imported
     if reasons := obstacles(a, b):
         return RunComparison(reasons, (), enough, pd.DataFrame(columns=CHANGE_COLUMNS))
-    rows = []
+    rows: list[dict[str, Any] | None] = []
     for response in _compared([*a, *b]):
         trials = [[run.compared_trials(response.name) for run in side] for side in (a, b)]
         rows += [
@@ -133,6 +135,7 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
             )
             for treatment in a[0].record.treatments
         ]
+    rows += _uncounted([*a, *b], {row["treatment"] for row in rows if row})
     apart = TIMES_UNKNOWN if imported else times_apart(*(map(middle_s, side) for side in (a, b)))
     table = judged_table(rows, _sides_differ if imported else partial(_differs, bool(apart)))
     doubtful = [f"doubtful, {run.run_id}: {why}" for run in (*a, *b) if (why := doubt(run))]
@@ -141,6 +144,16 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
     if not enough:
         notes = (*notes, "intervals are of trials: what differs from run to run is not in them")
     return RunComparison((), notes, enough, table, apart)
+
+
+def _uncounted(runs: Sequence[Run], compared: Collection[str]) -> list[dict[str, Any]]:
+    """Return a row for every treatment that has no other, as none of its trials counts."""
+    count = {str(name) for run in runs for name in run.compared_trials()["treatment"]}
+    return [
+        _row_without_numbers(treatment.name, "", "", (0, 0, 0, 0), NO_TRIAL)
+        for treatment in runs[0].record.treatments
+        if treatment.name not in {*compared, *count}
+    ]
 
 
 def _compared(runs: Sequence[Run]) -> list[Response]:
@@ -190,10 +203,8 @@ def _row(
     )
     unknown = _unknown(first, second, response.name)
     if unknown and (any(counts) or "bound" in unknown):
-        what, nothing = (name, response.name, "ratio", response.unit), [math.nan] * 3
-        verdict = f"{NOT_COMPARED}: {unknown}{_failed(first, second)}"
-        values = (*what, *nothing, *counts, math.nan, math.nan, verdict)
-        return dict(zip(CHANGE_COLUMNS, values, strict=True))
+        why = f"{unknown}{_failed(first, second)}"
+        return _row_without_numbers(name, response.name, response.unit, counts, why)
     if unknown or not any(of_run[[1, 3]].any() for of_run in (*a, *b)):
         return None
     is_ratio = all((of_run > 0).all() for of_run in (*a, *b))
@@ -209,6 +220,13 @@ def _row(
     failed = _failed(first, second)
     values = (*what, effect, low, high, *counts, p, worse_by, failed)
     return dict(zip(CHANGE_COLUMNS, values, strict=True))
+
+
+def _row_without_numbers(
+    treatment: str, response: str, unit: str, counts: tuple[int, int, int, int], why: str
+) -> dict[str, Any]:
+    values = (treatment, response, "ratio", unit, *[math.nan] * 3, *counts, math.nan, math.nan)
+    return dict(zip(CHANGE_COLUMNS, (*values, f"{NOT_COMPARED}: {why}"), strict=True))
 
 
 def _unknown(first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame], response: str) -> str:

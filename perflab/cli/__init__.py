@@ -59,7 +59,7 @@ GROUPS: dict[str, dict[str, tuple[Any, str]]] = {
     },
     "Results": {
         "runs": (runs.command, "list the recorded runs"),
-        "show": (show.command, "one run: every trial, noise and verdict"),
+        "show": (show.command, "one run: its answers; --full: every trial"),
         "compare": (compare.command, "ratios between runs, with a gate"),
         "claims": (claims.command, "every published number with its result here"),
         "export": (export.command, "sections and figures for a document"),
@@ -99,7 +99,7 @@ def _before_any_command(
     """A performance laboratory: doubtful measurements are marked, and never silently used.
 
     Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
-    --command 'python app.py {port}'
+    --command 'python3 app.py {port}'
     """
 
 

@@ -131,7 +131,7 @@ def command(
     as_json: Annotated[
         bool, panel_option("print the answer as JSON instead", VERDICT, "--json")
     ] = False,
-    resume: Annotated[str, panel_option("finish this run", VERDICT)] = "",
+    resume: Annotated[str, panel_option("finish this run, or add --why to it", VERDICT)] = "",
     wait: Annotated[
         float, panel_option("seconds to wait until another measurement ends", VERDICT)
     ] = 0.0,
@@ -143,10 +143,10 @@ def command(
     They listen on 127.0.0.1, on the port that is {port} in their command and PORT in their
     environment.
 
-    Example: perflab duel --against main --command 'python app.py --port {port}' --path /items
+    Example: perflab duel --against main --command 'python3 app.py --port {port}' --path /items
 
     Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
-    --command 'python app.py --port {port}' --path /items --users 8
+    --command 'python3 app.py --port {port}' --path /items --users 8
 
     Example: perflab duel --fail-on 'p99>1.05' --fail-on 'cpu>1.1' --strict duel.toml
 

@@ -8,7 +8,7 @@ from perflab.errors import ParameterError
 from perflab.statistics.in_words import counted
 
 if TYPE_CHECKING:
-    from perflab.trials.experiment import RunParameters
+    from perflab.trials.run_parameters import RunParameters
 
 
 def with_enough_blocks(

@@ -32,10 +32,13 @@ def given(
     all (:mod:`perflab.cli.duel_blocks`).
 
     Of a ``run`` that is to be finished, the other parameters are not checked here: it has its own.
+    Of the project's file it then gets the gate alone.
     Raises ParameterError with every problem.
     """
-    found = Path(file) if file else None if run else project_file()
+    found = Path(file) if file else project_file()
     of_file, places = read_parameters(found, SUBJECT) if found else ({}, {})
+    if run and not file:
+        of_file = {name: value for name, value in of_file.items() if name in GATE}
     values = merged(of_file, options, found) if found else dict(options)
     if run:
         values.pop("folder", None)

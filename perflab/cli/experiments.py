@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from perflab.cli.outputs import make_console, print_shown
+from perflab.paths import notebook_file
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 HOW = (
     "Set them with 'perflab run {name} -p parameter=value' (a list as -p parameter=a,b), or in the "
-    "first cell of notebooks/{name}.ipynb."
+    "cell 'parameters' of {notebook}."
 )
 INDENT = "    "
 new_app = typer.Typer(no_args_is_help=True, help="Make a project, an experiment or a notebook.")
@@ -47,7 +48,7 @@ def command(
 
 
 def _print_one(experiment: Experiment) -> None:
-    from perflab.trials.experiment import RunParameters
+    from perflab.trials.run_parameters import RunParameters
 
     console = make_console()
     console.print(Text(f"{experiment.title}\n{experiment.question}\n"))
@@ -62,7 +63,8 @@ def _print_one(experiment: Experiment) -> None:
         meaning = f"{item['meaning']} ({item['allowed']})"
         console.print(title)
         console.print(Text(indent(fill(meaning, console.width - len(INDENT)), INDENT)))
-    console.print(Text("\n" + HOW.format(name=experiment.name)))
+    notebook = notebook_file(experiment.name)
+    console.print(Text("\n" + HOW.format(name=experiment.name, notebook=notebook)))
 
 
 def parameters_of(model: type[BaseModel]) -> list[dict[str, Any]]:

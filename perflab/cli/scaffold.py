@@ -82,19 +82,25 @@ def new_project() -> tuple[list[Path], Found]:
     problems += [f"{file} exists; move it away" for file in (settings, notebook) if file.exists()]
     if problems:
         raise ParameterError("perflab new project", problems)
-    lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
-    # Without the first slash, folders of these names would be ignored anywhere below.
-    added = [f"/{folder}/" for folder in RESULTS.values()]
-    lines += [line for line in added if not {line, line[1:]} & {*lines}]
     found = found_in(here)
     content = {
-        notebook: _of_the_project(notebook_file(DUELS).read_text(encoding="utf-8")),
-        ignored: "".join(f"{line}\n" for line in lines),
-        settings: _settings(found),
+        notebook: _of_the_project(notebook_file(DUELS).read_text(encoding="utf-8")).encode(),
+        ignored: _ignoring(ignored.read_bytes() if ignored.exists() else b""),
+        settings: _settings(found).encode(),
     }
     for file, text in content.items():
-        replace_file(file, text.encode())
+        replace_file(file, text)
     return list(content), found
+
+
+def _ignoring(before: bytes) -> bytes:
+    """Return a ``.gitignore`` with the folders of results; what was there stays as it was."""
+    lines = {line.strip() for line in before.splitlines()}
+    # Without the first slash, folders of these names would be ignored anywhere below.
+    added = [f"/{folder}/".encode() for folder in RESULTS.values()]
+    missing = [line for line in added if not {line, line[1:]} & lines]
+    joint = b"\n" if before and not before.endswith(b"\n") else b""
+    return before + joint + b"".join(line + b"\n" for line in missing)
 
 
 def _settings(found: Found) -> str:

@@ -15,7 +15,11 @@ from typing import BinaryIO
 from perflab.errors import PerflabError, RecordingError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-ELSEWHERE = "point PERFLAB_RUNS at another folder, and go on with --resume"
+ANEW = "point PERFLAB_RUNS at another folder"
+ELSEWHERE = (
+    "move the run to another disk and point PERFLAB_RUNS at the folder that it is in; then go on "
+    "with --resume"
+)
 
 
 @contextmanager

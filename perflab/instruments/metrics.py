@@ -7,19 +7,15 @@ kernel's accounts have. Source: prometheus.io, Exposition formats.
 
 from __future__ import annotations
 
-import http.client
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import NamedTuple
 
 from perflab.credentials import masked
-from perflab.errors import StackError, cause
-from perflab.stacks.asking import OPENER
-from perflab.stacks.backend import HOST
+from perflab.errors import StackError
+from perflab.stacks.asking import exchange
 
 ANSWER_WITHIN_S = 5.0
-ACCEPTED = {"Accept": "text/plain; version=0.0.4"}
 OF_THE_PROCESS = "process_"
 SECONDS = ("_seconds", "_seconds_total")
 NOTHING = float("nan")
@@ -37,18 +33,13 @@ def totals(port: int, path: str) -> dict[str, Total]:
 
     StackError where it does not answer, or with another format.
     """
-    where = f"GET {path}"
-    asked = urllib.request.Request(f"http://{HOST}:{port}{path}", headers=ACCEPTED)
+    status, text = exchange(port, "GET", path, None, ANSWER_WITHIN_S)
+    if status != HTTPStatus.OK:
+        raise StackError(f"GET {path} is answered with status {status}, not 200")
     try:
-        with OPENER.open(asked, timeout=ANSWER_WITHIN_S) as answer:
-            text = answer.read().decode()
         return totals_in(text)
-    except urllib.error.HTTPError as error:
-        raise StackError(f"{where} is answered with status {error.code}, not 200") from None
-    except (OSError, http.client.HTTPException) as error:
-        raise StackError(f"{where} is not answered: {cause(error)}") from None
     except (ValueError, LookupError):
-        raise StackError(f"{where} is answered with no text of Prometheus's format") from None
+        raise StackError(f"GET {path} is answered with no text of Prometheus's format") from None
 
 
 def totals_in(text: str) -> dict[str, Total]:

@@ -18,7 +18,7 @@ from perflab.load.checks.trend import OF_LOAD, drifts, response_trend
 from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.result import LoadResult
 from perflab.load.records.times import NEVER, Number
-from perflab.load.workload import ClosedLoop, OpenLoop, Scripted, Workload
+from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
 from perflab.recordings.responses import (
@@ -104,8 +104,9 @@ def throughput_ends(columns: Mapping[str, float], load: Load) -> dict[str, float
 
     In a closed loop the users have time for more requests where some fail at once, and for fewer
     where some fail late. By Little's law the throughput would have been the number of users over
-    the mean cycle in which what failed takes no time, or its time-out. In an open loop it is
-    between that of the successes and that of all requests.
+    the mean cycle in which what failed takes no time, or its time-out. A cycle is the answer and
+    the time to think, and at least the pacing. In an open loop the throughput is between that of
+    the successes and that of all requests.
     """
     result, arrivals = load.result, load.workload.arrivals
     errors = result.measured(lambda rows: rows["error"])
@@ -115,15 +116,23 @@ def throughput_ends(columns: Mapping[str, float], load: Load) -> dict[str, float
         return {}
     least, most = rate, rate * len(errors) / int((errors == 0).sum())
     if not isinstance(arrivals, OpenLoop):
-        think_ns = arrivals.think_time_s * 1e9 if isinstance(arrivals, ClosedLoop) else 0.0
         took_ns = result.measured(lambda rows: rows["done_ns"] - rows["planned_ns"])
-        others_ns = float(took_ns[~has_failed].sum()) + think_ns * len(errors)
-        busy_ns = most * (others_ns + float(took_ns[has_failed].sum()))
-        longest_ns = others_ns + failed * load.workload.timeout_s * 1e9
-        least, most = min(rate, busy_ns / longest_ns), busy_ns / others_ns
+        others_ns = float(_cycles_ns(arrivals, took_ns[~has_failed]).sum())
+        busy_ns = most * (others_ns + float(_cycles_ns(arrivals, took_ns[has_failed]).sum()))
+        no_time, longest = _cycles_ns(arrivals, np.array([0.0, load.workload.timeout_s * 1e9]))
+        least = min(rate, busy_ns / (others_ns + failed * longest))
+        most = busy_ns / (others_ns + failed * no_time)
     lower_end = lower_end_column("throughput_rps")
     least = min(least, columns.get(lower_end, least))
     return {lower_end: least, at_most_column("throughput_rps"): most}
+
+
+def _cycles_ns(arrivals: Arrivals, took_ns: np.ndarray) -> np.ndarray:
+    """Return the times from one request of a user to its next, by how long the first took."""
+    if not isinstance(arrivals, ClosedLoop):
+        return took_ns
+    cycles_ns: np.ndarray = took_ns + arrivals.think_time_s * 1e9
+    return cycles_ns.clip(arrivals.pacing_s * 1e9)
 
 
 def throughput_without(columns: Mapping[str, float]) -> dict[str, float]:

@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -298,7 +299,7 @@ def _variables(file: Path, names: Names) -> list[str]:
     texts = []
     for number, line in _lines("env_file", file):
         try:
-            words = [word for word in shlex.split(line, comments=True) if word != "export"]
+            words = [word for word in _words_before_a_comment(line) if word != "export"]
         except ValueError:
             words = []
         if len(words) != 1 or not ASSIGNED.fullmatch(words[0]):
@@ -309,10 +310,17 @@ def _variables(file: Path, names: Names) -> list[str]:
     return texts
 
 
+def _words_before_a_comment(line: str) -> list[str]:
+    """Return the words of a line; as in a shell, a sign # within a word begins no comment."""
+    lexer = shlex.shlex(line, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    return list(takewhile(lambda word: not word.startswith("#"), lexer))
+
+
 def _lines(parameter: str, file: Path) -> list[tuple[int, str]]:
     """Return the lines of a file that say something, with their numbers."""
     try:
-        lines = file.expanduser().read_text(encoding="utf-8").splitlines()
+        lines = file.expanduser().read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or "is no text in UTF-8"
         raise ValueError(f"{parameter} {file.name}: {problem}") from None

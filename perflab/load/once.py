@@ -43,15 +43,19 @@ GIVE_UP_S = 1.0
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Yield a check that ends the load in order after SIGINT or SIGTERM, after a second at once.
+    """Yield a check that ends the load in order after a signal, after a second one at once.
 
-    Outside of the main thread signals do not arrive, and it does nothing.
+    The signals are SIGINT, SIGTERM and, unless nohup ignores it, SIGHUP. Outside of the main thread
+    they do not arrive, and it does nothing.
     """
     received: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
+    ending = {signal.SIGINT, signal.SIGTERM}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ending.add(signal.SIGHUP)
     handlers = {
         number: signal.signal(number, lambda number, _: received.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in ending
         if is_main
     }
 

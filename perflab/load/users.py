@@ -34,6 +34,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from perflab.errors import ParameterError
@@ -271,7 +272,9 @@ class User:
         course, driver = self.course, self.course.driver
         due_ns = driver.now_ns() - course.late_ns + round(seconds * 1e9)
         goes_on = await driver.until(due_ns)
-        course.due_ns, course.late_ns = due_ns, max(0, driver.now_ns() - due_ns)
+        # The end of the load may have cut it off.
+        now_ns = driver.now_ns()
+        course.due_ns, course.late_ns = min(due_ns, now_ns), max(0, now_ns - due_ns)
         return goes_on
 
     async def get(self, path: str, **options: Any) -> Reply:
@@ -312,6 +315,7 @@ class User:
         driver = self.course.driver
         prepared = Prepared(Request.model_validate(words), driver.origin, driver.life)
         prepared.want_reply(keep_body)
+        prepared.after_redirect = partial(self._after_redirect, headers or {})
         return await self._perform(prepared, name or f"{method} {without_credentials(path)}")
 
     def _sent(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -331,6 +335,11 @@ class User:
                 self.cookies.pop(name, None)
             else:
                 self.cookies[name] = value
+
+    def _after_redirect(self, headers: Mapping[str, str], head: bytes) -> dict[str, str]:
+        """Keep the cookies of a redirect; return the headers of the request that follows it."""
+        self._keep_cookies(head)
+        return self._sent(headers)
 
     async def _perform(self, prepared: Prepared, name: str) -> Reply:
         course, driver = self.course, self.course.driver

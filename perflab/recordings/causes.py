@@ -18,6 +18,16 @@ def folder_of(run: Path, part: str) -> Path:
     return run / FOLDER / part
 
 
+def is_measured(folder: Path) -> bool:
+    """Return whether the part in a folder was measured to its end."""
+    return (folder / "run.json").exists() and Run(folder).record.state == "finished"
+
+
+def is_explained(run: Run) -> bool:
+    """Return whether all parts were measured; this one comes last."""
+    return is_measured(folder_of(run.path, PROFILED))
+
+
 def part_of(run: Run, part: str) -> Run | None:
     """Return a part of a run; None where it was not measured."""
     folder = folder_of(run.path, part)

@@ -28,7 +28,7 @@ from perflab.statistics.in_words import first_of
 MOST_NAMES = 5
 REFERENCE = "reference"
 # Runs that differ in these parameters only asked the same question.
-FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
+FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend", "why")
 ID_LENGTH = 8
 
 
@@ -77,7 +77,7 @@ def open_run(reference: Path | str, root: Path | str, *, unfinished: bool = Fals
     if text.startswith(f"{REFERENCE}:"):
         return _shipped(text.partition(":")[2])
     if text and (Path(text) / "run.json").exists():
-        return Run(Path(text))
+        return Run(Path(text).absolute())
     own = [path.name for path in _folders(root)]
     shipped = _meant(text, reference_ids())
     matching = _meant(text, own) or shipped

@@ -15,7 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perflab.errors import RecordingError
-from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
+from perflab.host.files import (
+    ANEW,
+    explained,
+    remove_broken_off,
+    replace_file,
+    whole_folder,
+    write_file,
+)
 from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, schemas
 from perflab.recordings.files import FILE, describe
@@ -50,7 +57,7 @@ class RunWriter:
         path = Path(root) / record.run_id
         if path.exists():
             raise RecordingError(f"{path}: a run of that id exists; a run id is used once")
-        with explained(path, "nothing was recorded"):
+        with explained(path, "nothing was recorded", ANEW):
             make_root(path.parent)
             with whole_folder(path) as folder:
                 cls.begin(folder, record)

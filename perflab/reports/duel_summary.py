@@ -6,11 +6,10 @@ escaped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.noise import doubt
 from perflab.recordings import Run
 from perflab.recordings.sharing import without_paths
@@ -19,14 +18,14 @@ from perflab.reports.cells import cell, json_number, to_markdown
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import Pair, treatments_of
 from perflab.reports.duel_table import result_table
-from perflab.reports.duels import answer_lines, beside_the_answer, other_answers
+from perflab.reports.duels import above_the_answer, answer_lines, beside_the_answer
 
 MOST_LINES = 25
 
 
 def as_markdown(run: Run, pairs: Sequence[Pair]) -> str:
     """Return the answer, a doubt, the table and what limits it; of many notes the first."""
-    first, *others = map(cell, [*_before(run), *_answers(run, pairs)])
+    first, *others = map(cell, [*above_the_answer(run), *_answers(run, pairs)])
     lines = [f"### {first}", "", *others]
     if why := doubt(run):
         lines.append(f"**DOUBTFUL**: {cell(why)}")
@@ -73,20 +72,27 @@ def as_data(run: Run, pairs: Sequence[Pair]) -> dict[str, Any]:
     ]
     return {
         "run": run.run_id,
-        "before": [*map(shared, _before(run))],
+        "before": [*map(shared, above_the_answer(run))],
         "answers": [*map(shared, _answers(run, pairs))],
         "doubt": shared(doubt(run)),
         "rows": rows,
         "why": {
-            pair.new: why_data(run, *treatments_of(run, next(iter(pair.findings.values()))))
+            pair.new: _everywhere(
+                shared, why_data(run, *treatments_of(run, next(iter(pair.findings.values()))))
+            )
             for pair in pairs
         },
         "notes": [*map(shared, notes(run, pairs))],
     }
 
 
-def _before(run: Run) -> list[str]:
-    return [*still_warming(run), *other_answers(run)]
+def _everywhere(change: Callable[[str], str], data: Any) -> Any:
+    """Return data with every text in it changed."""
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, Mapping):
+        return {name: _everywhere(change, value) for name, value in data.items()}
+    return [_everywhere(change, each) for each in data] if isinstance(data, list | tuple) else data
 
 
 def _answers(run: Run, pairs: Sequence[Pair]) -> list[str]:

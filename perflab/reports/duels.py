@@ -34,7 +34,12 @@ def variant_sentences(run: Run, findings: Sequence[Finding]) -> list[str]:
     pairs = pairs_of(findings, (), ())
     answers = (line for pair in pairs for line in answer_lines(run, pair, len(pairs) == 1))
     beside = beside_the_answer(run, pairs)
-    return [*still_warming(run), *other_answers(run), *answers, *beside, *notes(run, pairs)]
+    return [*above_the_answer(run), *answers, *beside, *notes(run, pairs)]
+
+
+def above_the_answer(run: Run) -> list[str]:
+    """Return what a run of variants says before its answer; nothing for other runs."""
+    return [*still_warming(run), *other_answers(run)] if are_variants(run) else []
 
 
 def answer_lines(run: Run, pair: Pair, is_only: bool = True) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.gates.first_line import are_of_a_duel
 from perflab.analysis.noise import doubt
 from perflab.parameters import as_text
 from perflab.paths import FOREIGN
@@ -25,8 +26,13 @@ STATISTICS = (
     "The unit of statistics is the trial, never the request. Treatments are compared within "
     "blocks; an effect is the Hodges-Lehmann estimate of the differences of blocks (on logs, so a "
     "ratio, unless it is called a difference), with the 95% interval that inverts the signed-rank "
-    "test; below 6 blocks it is Student's t interval. P-values are adjusted for the claims about "
-    "one response. Trials that are not valid enter no comparison."
+    "test; below 6 blocks it is Student's t interval. {} Trials that are not valid enter no "
+    "comparison."
+)
+OF_CLAIMS = "P-values are adjusted for the claims about one response."
+OF_A_DUEL = (
+    "The share of failures is that of all requests of a side, with an exact interval. What the "
+    "first line says holds together at 5%, by Holm's method over its responses and all pairs."
 )
 MOST_NAMED = 8
 # The command leaves these parameters out: they do not say what is measured.
@@ -66,7 +72,9 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
 
 def method(run: Run) -> str:
     """Return design, n, load and statistics of a run as a paragraph."""
-    return " ".join([f"{design(run)}{_sharing(run.record)}", load(run.record), STATISTICS])
+    of = OF_A_DUEL if are_of_a_duel(run.record.contrasts) else OF_CLAIMS
+    statistics = STATISTICS.format(of)
+    return " ".join([f"{design(run)}{_sharing(run.record)}", load(run.record), statistics])
 
 
 def design(run: Run) -> str:

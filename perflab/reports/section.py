@@ -20,7 +20,7 @@ from perflab.figures.export import write_whole
 from perflab.recordings import Run
 from perflab.recordings.sharing import without_paths
 from perflab.reports.cells import cell, to_markdown
-from perflab.reports.duels import are_variants, variants_answer
+from perflab.reports.duels import above_the_answer, are_variants, variants_answer
 from perflab.reports.figures import save_all, views_of
 from perflab.reports.findings import (
     ADJUSTED,
@@ -148,6 +148,7 @@ def page_text(
     parts = [
         f"# {cell(title)}\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
+        _bullets(above_the_answer(run)),
         _bullets(_answer_lines(findings)) or "No claim is attached to this run.\n",
         f"**What was done.** {cell(f'{design(run)} {load(record)}')} {cell(where_and_when(run))}\n",
         to_markdown(page_table(run)) if len(record.treatments) <= MOST_ROWS else "",
@@ -325,19 +326,25 @@ def _figure(number: int, figure: Figure) -> str:
     return f"![{alternative}](<{figure.image}>)\n\n*Figure {number}. {caption}*{files}\n"
 
 
+def told_states(trials: pd.DataFrame) -> pd.Series[str]:
+    """Return the states of trials, which also say which ones were measured anew."""
+    counts = ~trials["superseded"].astype(bool)
+    return trials["state"].where(counts, trials["state"] + ", superseded")
+
+
 def _not_counted(run: Run) -> str:
     """Return the table of trials that are not valid, or were measured anew."""
     trials = run.trials()
     if not len(trials):
         return "The run has no trial.\n"
-    superseded = trials["superseded"].astype(bool)
-    listed = trials[(trials["state"] != "valid") | superseded]
+    states = told_states(trials)
+    listed = trials[states != "valid"]
     if not len(listed):
         return "Every trial is valid.\n"
     columns = {
         "trial": listed["trial_id"],
         "treatment": listed["treatment"],
-        "state": listed["state"].where(~superseded, listed["state"] + ", superseded"),
+        "state": states[listed.index],
         "reason": ["; ".join(map(str, reasons)) for reasons in listed["reasons"]],
     }
     return to_markdown(pd.DataFrame(columns))

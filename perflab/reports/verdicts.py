@@ -18,6 +18,7 @@ from perflab.recordings import Run
 from perflab.recordings.display import Shown, escaped, html_list
 from perflab.reports.causes import why_of_pairs
 from perflab.reports.cells import cell_text, is_numeric, p_value
+from perflab.reports.duels import above_the_answer
 from perflab.reports.findings import (
     ADJUSTED,
     answer_table,
@@ -101,7 +102,7 @@ def shown_answers(run: Run, findings: Sequence[Finding], reasons: str = "") -> S
     table = answer_table(findings)
     known = table.loc[:, ["claim", "here", *(["study"] if table["study"].any() else [])]]
     reasons = reasons or f"perflab show {run.run_id} has the reasons"
-    notes = [*first_said(run, reasons), *why_of_pairs(run)]
+    notes = [*above_the_answer(run), *first_said(run, reasons), *why_of_pairs(run)]
     return Shown(table, known, heading=headline(run, findings), notes=notes)
 
 

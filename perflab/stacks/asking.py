@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.client import HTTPException
 from typing import Any
 
 from perflab.errors import MachineShort, StackError
@@ -27,7 +27,36 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+class _LastResponse(http.client.HTTPResponse):
+    """The response after all interim ones (RFC 9110, 15.2): 103 is none, as little as 100."""
+
+    def begin(self) -> None:
+        super().begin()
+        while 101 < self.status < 200:
+            # Without headers it has not begun yet.
+            vars(self)["headers"] = None
+            super().begin()
+
+
+class _Connection(http.client.HTTPConnection):
+    response_class = _LastResponse
+
+
+class _SecureConnection(http.client.HTTPSConnection):
+    response_class = _LastResponse
+
+
+class _Connecting(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Sends requests, and returns the last response of each."""
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, req)
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SecureConnection, req)
+
+
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects(), _Connecting())
 
 
 def status_of(port: int, path: str, timeout_s: float = ANSWERS_WITHIN_S) -> int | None:
@@ -100,7 +129,7 @@ def _reply(port: int, method: str, path: str, body: Any, timeout_s: float) -> It
             reply = error
         with reply:
             yield reply
-    except (OSError, ValueError, HTTPException) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         if shortage := told(error):
             raise MachineShort(
                 f"{method} http://{HOST}:{port}{path} not sent: {shortage}"

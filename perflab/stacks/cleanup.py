@@ -75,7 +75,7 @@ def processes() -> list[Found]:
 
 def containers(client: Any) -> list[Found]:
     """Return services that run as containers of this user, dead ones too."""
-    filters = {"label": [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]}
+    filters = {"label": _of_user()}
     services = []
     for container in client.containers.list(all=True, ignore_removed=True, filters=filters):
         with contextlib.suppress(LabelProblem):
@@ -83,6 +83,11 @@ def containers(client: Any) -> list[Found]:
             labels = read(container.labels, "docker")
             services.append(Found(**vars(labels), backend="docker", **facts))
     return services
+
+
+def _of_user() -> list[str]:
+    """Return the labels of all containers and volumes of the lab that this user has."""
+    return [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]
 
 
 def everything() -> list[Found]:
@@ -106,7 +111,8 @@ def remove(services: Iterable[Found]) -> list[Found]:
             with contextlib.suppress(APIError):
                 client.containers.get(item.identity).remove(force=True, v=True)
     for stack in {item.stack for item in removed}:
-        _remove_leftovers(stack, client)
+        for name in (stack, kept_by(stack)):
+            _remove_leftovers(name, client)
     return removed
 
 
@@ -122,18 +128,28 @@ def _remove_leftovers(stack: str, client: Any | None) -> None:
 
 def remove_volumes(stack: str, client: Any) -> None:
     """Remove the Docker volumes of this user's stack."""
+    _remove_labelled(client, f"perflab.stack={stack}")
+
+
+def _remove_labelled(client: Any, *labels: str) -> None:
+    """Remove this user's volumes that have all of the labels, and are in no container."""
     from docker.errors import APIError
 
-    filters = {"label": [f"perflab.stack={stack}", f"perflab.uid={os.getuid()}"]}
-    for volume in client.volumes.list(filters=filters):
+    for volume in client.volumes.list(filters={"label": [*_of_user(), *labels]}):
         with contextlib.suppress(APIError):
             volume.remove(force=True)
 
 
 def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
-    """Remove services by kind (``run``, ``up``; None: all) and by stack (None: all)."""
+    """Remove services by kind (``run``, ``up``; None: all) and by stack (None: all).
+
+    With those of all runs goes what a crash has left without a container: volumes.
+    """
     chosen = [item for item in everything() if kind in (None, item.kind)]
-    return remove(item for item in chosen if stack in (None, item.stack))
+    removed = remove(item for item in chosen if stack in (None, item.stack))
+    if kind != "up" and stack is None and (client := docker_client()):
+        _remove_labelled(client, "perflab.kind=run", f"perflab.scope={lock_path()}")
+    return removed
 
 
 def remove_unmeasured() -> tuple[list[Found], Holder | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -67,30 +68,45 @@ class ProcessBackend:
             return self._containers.prepare(spec, work)
         if spec.needs_program({}):
             compiler.ensure(spec, self.compiled, work)
-        venv = self._environment(spec)
         if environments.is_needed(spec):
             environments.ensure(spec, self.environments, work)
+        if spec.process.prepare:
+            self._prepare_artifacts(spec, work)
+        return content_hash(*spec.sources)
+
+    def _prepare_artifacts(self, spec: ServiceSpec, work: Work) -> None:
+        """Run the preparation, once per content; a user's service finds what it made unchanged."""
+        venv = self._environment(spec)
+        own = {name: filled_in(text) for name, text in spec.process.variables.items()}
+        line = spec.process.variables.get(PREPARE)
+        # The summary of a variant begins with its name, without any digest.
+        shown = spec.name if line is None else spec.summary.partition("=")[0]
 
         def make(folder: Path) -> None:
             work.tell(f"preparing {spec.name} (once)")
             values = {"python": venv.python, "artifacts": folder, "source": spec.folder}
             command = rendered(spec.process.prepare, values)
-            # The user's PYTHONPATH is for the lab, not for the service.
-            own = {name: filled_in(text) for name, text in spec.process.variables.items()}
             hidden = hidden_stores(os.environ) if spec.of_user else {}
-            variables = {"PYTHONPATH": "", **hidden, **venv.variables(), **own}
+            compiled = {} if spec.of_user else venv.variables()
+            # The user's PYTHONPATH is for the lab, not for the service.
+            variables = {"PYTHONPATH": "", **hidden, **compiled, **own}
             done = work.run(command, f"while {spec.name} was prepared", variables, spec.folder)
             if done.returncode:
-                line = spec.process.variables.get(PREPARE)
-                # The summary of a variant begins with its name, without any digest.
-                name = spec.name if line is None else spec.summary.partition("=")[0]
                 what = f"prepare ({line})" if line else "its preparation"
                 reason = f"{what} {how_it_ended(done.returncode)}"
-                raise ServiceFailed(name, reason, done.stdout + done.stderr)
+                raise ServiceFailed(shown, reason, done.stdout + done.stderr)
 
-        if spec.process.prepare:
-            made(self._artifacts(spec), make)
-        return content_hash(*spec.sources)
+        def copy(folder: Path, kept: Path) -> None:
+            during = f"while the files of {spec.name} were copied"
+            done = work.run([*COPY, str(folder), str(kept)], during, {"LC_ALL": "C"})
+            refuse_failed_copy(shown, done.returncode, done.stderr)
+
+        folder = self._artifacts(spec)
+        try:
+            made(folder, make, json.dumps(own) * bool(own), copy if spec.of_user else None)
+        except OSError as error:
+            problem = f"what prepare made cannot be kept as it was: {error}; remove {folder}"
+            raise ServiceFailed(shown, problem) from None
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions in the service's environment, and of its compiler."""

@@ -128,7 +128,8 @@ class DockerPart(FrozenModel):
 class ProcessPart(FrozenModel):
     """The service as a plain process: its preparation, with variables of its own, and programs.
 
-    What ``prepare`` makes is kept by the name ``artifacts``; empty: by the service's sources.
+    What ``prepare`` makes is kept by the name ``artifacts`` (empty: by the service's sources) until
+    a variable has another value. A user's service finds it in every run as it was made.
     """
 
     prepare: tuple[str, ...] = ()
@@ -191,11 +192,11 @@ class Setup(FrozenModel):
 
     It has the service's environment, placeholders and cores. The folder that a store then has is
     copied for each of its later starts. Where that of one of them cannot be copied, the setup runs
-    before each start of the service.
+    before each start of the service. Large data may take hours: the limit ends one that hangs.
     """
 
     command: tuple[str, ...] = Field(min_length=1)
-    timeout_s: float = Field(600.0, gt=0, le=86_400)
+    timeout_s: float = Field(21_600.0, gt=0, le=86_400)
 
 
 class ServiceSpec(FrozenModel):

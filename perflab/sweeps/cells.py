@@ -39,7 +39,9 @@ from perflab.credentials import masked
 from perflab.errors import ParameterError, PerflabError
 from perflab.load.literals import by_reference
 from perflab.parameters import as_text, did_you_mean
-from perflab.trials.experiment import OF_THE_CALL, Experiment
+from perflab.paths import notebooks_dir
+from perflab.trials.experiment import Experiment
+from perflab.trials.run_parameters import OF_THE_CALL
 
 MOST_CELLS = 5_000
 ID_LENGTH = 10
@@ -152,23 +154,22 @@ def _sentence(error: Any) -> str:
 class Cell:
     """One notebook with its parameters; ``id`` depends on these, not on its place in the file.
 
-    ``own`` names the parameters that its group gives, in contrast to those of the whole file.
-    ``trials`` is the number of trials in its plan.
+    ``own`` has the parameters that its group gives, in contrast to those of the whole file, as they
+    are told. ``trials`` is the number of trials in its plan.
     """
 
     id: str
     notebook: str
     parameters: Mapping[str, Any]
-    own: tuple[str, ...]
+    own: Mapping[str, Any]
     trials: int
 
     @property
     def label(self) -> str:
         """The notebook and its own parameters, in words."""
-        own = {name: self.parameters[name] for name in self.own}
         values = (
             f"{name}={as_text(int(x) if isinstance(x, float) and x.is_integer() else x)}"
-            for name, x in own.items()
+            for name, x in self.own.items()
         )
         return " ".join([self.notebook, *values])
 
@@ -191,7 +192,7 @@ def open_sweep(file: Path) -> Sweep:
     except OSError as error:
         raise ParameterError(
             "perflab sweep",
-            [f"{file}: {error.strerror}; name a file such as notebooks/sweeps/quick.yaml"],
+            [f"{file}: {error.strerror}; name a file such as {notebooks_dir()}/sweeps/quick.yaml"],
         ) from None
     words = read_sweep(file, content)
     cells, problems = _planned(words)
@@ -252,9 +253,12 @@ def _cell(experiment: Experiment, shared: Mapping[str, Any], own: Mapping[str, A
     # The headers of a file are parameters of their own.
     values = by_reference(values)
     complete = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
-    words = {name: complete[name] for name in values}
+    # Those of a project's file, and the variants of a revision, are set by the check.
+    names = values.keys() | checked.model_fields_set
+    words = {name: value for name, value in complete.items() if name in names}
+    told = {name: words.get(name) or values[name] for name in own}
     text = json.dumps([experiment.name, words], sort_keys=True)
     name = hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
     plan = experiment.plan(checked)
     trials = plan.blocks * len(plan.treatments)
-    return Cell(name, experiment.name, words, tuple(own), trials)
+    return Cell(name, experiment.name, words, told, trials)

@@ -42,7 +42,7 @@ NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError", NO_TRIAL_
 COPY = "sweep.yaml"
 # What is told where the folder of a sweep cannot be written.
 KEPT = "what the journal holds already is safe; go on with --resume"
-ELSEWHERE = "point PERFLAB_SWEEPS at another folder"
+ELSEWHERE = "move the sweep to another disk and point PERFLAB_SWEEPS at the folder that it is in"
 CHANCE = (
     "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
     "cells some look large by chance."

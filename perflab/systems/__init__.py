@@ -186,7 +186,8 @@ def _modules() -> dict[str, str]:
 
 def _fault(declaration: object, name: str) -> str:
     """Return what is wrong with a module's EXPERIMENT, or an empty string."""
-    from perflab.trials.experiment import Experiment, RunParameters
+    from perflab.trials.experiment import Experiment
+    from perflab.trials.run_parameters import RunParameters
 
     if declaration is None:
         return "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"

@@ -16,8 +16,10 @@ from perflab.paths import runs_dir
 from perflab.project import OF_THE_NOTEBOOK
 from perflab.recordings import REFERENCE, Run, is_reference, open_run
 from perflab.stacks.spec import load_service
-from perflab.trials.experiment import OF_THE_CALL, Experiment, RunParameters
+from perflab.trials.experiment import Experiment
+from perflab.trials.parameter_file import VARIANTS
 from perflab.trials.plan import Order, RunPlan
+from perflab.trials.run_parameters import OF_THE_CALL, RunParameters
 
 # The first line of the cell that papermill injects, and what it adds with --inject-paths.
 PAPERMILL_MARK = "# Parameters"
@@ -27,6 +29,10 @@ PYTHON_MAGICS = ("time", "capture")
 OWN_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 # These values leave the choice open, so they contradict no recorded value.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None, "warmup_s": None}
+# What a run that was measured without can still be asked for, by ``resume``.
+LATER = "why"
+# The parameter that names variants by a revision.
+AGAINST = "against"
 MISSING = object()
 # The parameter that names a file with values of others.
 PROJECT, HEADERS = "project", "headers"
@@ -41,7 +47,8 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
 
     With ``from_run`` or ``resume`` the result has the recorded run's own parameters; one that it
     did not record is None. ``from_run`` and ``resume`` then name that run itself: "latest" may mean
-    another run later. ParameterError names every parameter in which the run differs.
+    another run later. ``why`` can be added to a run that is resumed. ParameterError names every
+    other parameter in which the run differs.
     """
     checked = given if isinstance(given, chosen.parameters) else None
     if isinstance(given, RunParameters):
@@ -65,9 +72,11 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
     _refuse_contradictions(chosen, run, recorded, given, reference)
     has_id = run.path.parent == runs_dir() or is_reference(run)
     name = run.path.name if has_id else str(run.path)
+    later = (LATER,) if reference == "resume" and given.get(LATER) else ()
     of_call = {"wait_s": given.get("wait_s", 0.0), reference: name}
+    of_call |= {name: given[name] for name in later}
     call = check(chosen.parameters, of_call, f"experiment '{chosen.name}'")
-    call_values = {name: getattr(call, name) for name in OF_THE_CALL}
+    call_values = {name: getattr(call, name) for name in (*OF_THE_CALL, *later)}
     return recorded.model_copy(update=call_values)
 
 
@@ -118,14 +127,20 @@ def _refuse_contradictions(
     }
     if not differing:
         return
+    names, anew = [*differing], words
+    if AGAINST in differing and VARIANTS not in given:
+        # The revision names the variants once more.
+        anew = {name: value for name, value in words.items() if name != VARIANTS}
+        names.append(VARIANTS)
     # Another spelling is no difference: "0,5" is [0.0, 5.0].
-    respelled = check(chosen.parameters, {**words, **differing}, f"experiment '{chosen.name}'")
+    respelled = check(chosen.parameters, {**anew, **differing}, f"experiment '{chosen.name}'")
     problems = [
         f"{name} = {getattr(respelled, name)!r} is given, the run has "
         f"{words.get(name, 'none recorded')!r}"
-        for name in differing
+        for name in names
         if getattr(respelled, name) != getattr(recorded, name)
         and not credentials.stand_in(getattr(respelled, name), getattr(recorded, name))
+        and not (reference == "resume" and name == LATER and getattr(respelled, name))
     ]
     if problems:
         way_out = f"leave out what differs, or measure anew without {reference}"
@@ -141,7 +156,8 @@ def order_of(chosen: Experiment, checked: RunParameters) -> Order:
         return Order(plan=plan, backend=checked.backend, credentials=values, **call)
     run = existing(checked.resume, chosen.name, "resume")
     # The run's own parameters, with its seed.
-    plan = chosen.plan(chosen.check(run.record.parameters))
+    later = {LATER: True} if getattr(checked, LATER, False) else {}
+    plan = chosen.plan(chosen.check({**run.record.parameters, **later}))
     call["credentials"] = credentials_of(plan, f"resume = {run.run_id}")
     return Order(plan=plan, backend=run.record.backend, resume=run.path, **call)
 

@@ -5,6 +5,7 @@ Nothing of it enters the comparison: its trials lie in folders of their own, as 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from perflab.instruments.instrument import OfNode
 from perflab.load.workload import Arrivals, ClosedLoop, OpenLoop, Scripted, Workload
 from perflab.load.workload.workload import StopRules
 from perflab.recordings import Run, RunRecord, RunWriter
-from perflab.recordings.causes import ALONE, LOADED, PROFILED, folder_of
+from perflab.recordings.causes import ALONE, LOADED, PROFILED, folder_of, is_measured
 from perflab.recordings.design import Design
 from perflab.trials.plan import RunPlan, Treatment, timed
 from perflab.trials.progress import Event, Note
@@ -42,19 +43,25 @@ def explain(
 ) -> None:
     """Measure what makes the treatments of a finished run differ.
 
-    Whatever goes wrong is told and not raised: the comparison is made.
+    Parts that were measured before stay. Whatever goes wrong is told and not raised: the comparison
+    is made.
     """
     try:
         trials = Run(writer.path).valid_trials()
         slowest_ms = float(trials["mean_ms"].max()) if "mean_ms" in trials else 0.0
         for part, of_part in parts(plan, min(MOST_S, max(LEAST_S, REQUESTS * slowest_ms / 1e3))):
-            emit(Note(text=TOLD[part]))
             folder = folder_of(writer.path, part)
+            if is_measured(folder):
+                continue
+            emit(Note(text=TOLD[part]))
+            # What an earlier session left unfinished.
+            shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             _measure(of_part, bench, RunWriter.begin(folder, new_record(of_part)), emit)
     except Exception as error:
         text = str(error) if isinstance(error, PerflabError | OSError) else repr(error)
-        emit(Note(text=f"why the variants differ is not known: {text}"))
+        again = f"'perflab duel --resume {writer.record.run_id} --why' looks for it again"
+        emit(Note(text=f"why the variants differ is not known: {text}; {again}"))
 
 
 def _measure(plan: RunPlan, bench: Bench, writer: RunWriter, emit: Callable[[Event], None]) -> None:

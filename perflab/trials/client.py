@@ -143,9 +143,10 @@ def _not_importable() -> str:
 def _resume_hint(text: str, path: Path | None, command: str) -> str:
     if path is None:
         return f"{text}; nothing had been measured yet"
+    gate = ", with its --fail-on again," if command == "duel" else ""
     return (
         f"{text}; the run, with the trials that are finished, is in {path}. Go on with "
-        f"'perflab {command} --resume {path.name}' (parameter resume='{path.name}')"
+        f"'perflab {command} --resume {path.name}'{gate} (parameter resume='{path.name}')"
     )
 
 

@@ -118,9 +118,7 @@ class Conductor:
                 for instrument in treatment.instruments:
                     instrument.check_usable(treatment.stack)
             backend = choose(self._order.backend)
-            places = placement()
-            os.sched_setaffinity(0, set(places.sampler))
-            self._measure(ending, backend, places)
+            self._measure(ending, backend, placement())
 
     def _measure(self, ending: ExitStack, backend: Backend, places: Placement) -> None:
         writer, attempts = self._open(backend, places)
@@ -155,7 +153,9 @@ class Conductor:
         attempts, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         sessions = [*writer.record.sessions, facts.session()]
-        writer.update(state="running", reason="", sessions=sessions)
+        # It may be resumed for its why alone.
+        parameters = writer.record.parameters | ({"why": True} if plan.why else {})
+        writer.update(state="running", reason="", sessions=sessions, parameters=parameters)
         return writer, attempts
 
     def _bench(
@@ -182,6 +182,8 @@ class Conductor:
             reapers.dismiss()
 
         ending.callback(end)
+        # Not before: what is prepared may use all cores.
+        os.sched_setaffinity(0, set(places.sampler))
         residents.start()
         if residents.took_s:
             writer.update(notes={**writer.record.notes, "took_s": residents.took_s})

@@ -17,8 +17,8 @@ from perflab.recordings import Contrast
 from perflab.recordings.contrast_rows import RUNG
 from perflab.recordings.typed_rows import checked, lines_of
 from perflab.stacks.plan import StackPlan
-from perflab.trials.experiment import PresetParameters, RunParameters
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import PresetParameters, RunParameters
 
 P = TypeVar("P", bound=RunParameters)
 

@@ -28,6 +28,8 @@ KNOWN = ((SERVICE,), (LOAD,), *MAPPINGS)
 FILES = ("header_file", "env_file", "script")
 # A project's keys that say how files are started, and the kinds of variants that are files.
 OF_FILES, KINDS_OF_FILES = ("command", "prepare"), ("git:", "tree:")
+# Those that only variants have which the lab starts, and the kind that it does not start.
+OF_STARTED, KIND_OF_OTHERS = (*OF_FILES, "needs", "setup", "env", "env_file"), "url:"
 # Keys that are no parameters of a run, but judge it.
 GATE = ("fail_on", "strict")
 KeyPath = tuple[str, ...]
@@ -82,13 +84,15 @@ def read_parameters(path: Path, subject: str) -> tuple[dict[str, Any], dict[str,
 def merged(of_file: Mapping[str, Any], given: Mapping[str, Any], file: Path) -> dict[str, Any]:
     """Return the values of a file, and those that were given, which overrule them.
 
-    The command of a project starts files; variants that bring their own have no use for it.
+    The command of a project starts files; variants that bring their own have no use for it. What it
+    starts has no use where all variants run already.
     """
-    values = {**of_file, **given}
-    kinds = [text.partition("=")[2] for text in values.get(VARIANTS, ())]
+    kinds = [text.partition("=")[2] for text in {**of_file, **given}.get(VARIANTS, ())]
+    unused: tuple[str, ...] = ()
     if file.name == FILE and kinds and not any(each.startswith(KINDS_OF_FILES) for each in kinds):
-        return {name: value for name, value in values.items() if name not in OF_FILES}
-    return values
+        is_started = not all(each.startswith(KIND_OF_OTHERS) for each in kinds)
+        unused = OF_FILES if is_started else OF_STARTED
+    return {name: value for name, value in of_file.items() if name not in unused} | dict(given)
 
 
 def _parameter(keys: KeyPath) -> str:

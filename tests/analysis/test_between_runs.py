@@ -11,8 +11,9 @@ from perflab.recordings import Reason, Response, Run
 from perflab.recordings.design import Design
 from perflab.recordings.responses import COMMON, lower_end_column
 from perflab.reports.verdicts import comparison_text
+from tests.support.planted_trial import Planted
 from tests.support.simulations.run_drift import false_alarms
-from tests.support.synthetic import ON_AND_OFF, Planted, write_run
+from tests.support.synthetic import ON_AND_OFF, write_run
 
 Sides = tuple[list[Run], list[Run]]
 # Every run of the same code has a level of its own; its trials scatter around it.
@@ -225,6 +226,18 @@ def refused(run: Run, monkeypatch: pytest.MonkeyPatch, trials: int) -> None:
     rows = table.index[table["treatment"] == ON_AND_OFF[0].name][:trials]
     table.loc[rows, "state"] = "invalid"
     monkeypatch.setattr(run, "_trials", table)
+
+
+@pytest.mark.promise
+def test_a_treatment_of_which_no_trial_counts_is_not_compared(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = sides
+    for run in (*a, *b):
+        refused(run, monkeypatch, len(run.trials()))
+    (row,) = compare_runs(a, b).not_compared.to_dict("records")
+    assert row["treatment"] == ON_AND_OFF[0].name
+    assert row["verdict"] == "not compared: no trial of A or B counts"
 
 
 @pytest.mark.promise

@@ -14,6 +14,7 @@ from perflab.analysis.findings import sentence
 from perflab.analysis.typical_values import typical_values
 from perflab.recordings import Run
 from perflab.recordings.responses import at_most_column, client_column, lower_end_column
+from tests.support.planted_trial import Planted
 from tests.support.simulations.client_time import (
     ALIKE,
     BY_SIDE,
@@ -26,7 +27,7 @@ from tests.support.simulations.client_time import (
     held,
     trials_of,
 )
-from tests.support.synthetic import Planted, write_run
+from tests.support.synthetic import write_run
 
 SETS, BLOCKS = 60, 8
 

@@ -16,7 +16,8 @@ from perflab.analysis.results import Compared
 from perflab.analysis.verdict import judge
 from perflab.recordings import ContrastPair, Run, RunWriter
 from perflab.reports.exporting import Destination, export_runs
-from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import ON_AND_OFF, contrast_of, variants, write_run
 
 
 def test_who_answers_a_run_evaluates_it_once(

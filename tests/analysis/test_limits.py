@@ -16,7 +16,8 @@ from perflab.analysis.results import AgainstStudy
 from perflab.analysis.verdict import against_limit, judge
 from perflab.recordings import Contrast, ContrastPair
 from perflab.statistics.comparison import effect_of
-from tests.support.synthetic import Planted, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import write_run
 
 ON, OFF = {"commit": "on"}, {"commit": "off"}
 LEVEL: dict[str, Any] = {

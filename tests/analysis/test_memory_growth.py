@@ -14,7 +14,8 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.gates.thresholds import thresholds_of
 from perflab.analysis.results import Compared, Gate
 from perflab.recordings import Remark, Response
-from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import UNPUBLISHED, contrast_of, write_run
 
 OLD, NEW = (Planted({"variant": name}) for name in ("old", "new"))
 MEMORY = "service_memory_bytes"

@@ -20,7 +20,8 @@ from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.reports.answer_page import answer_page
 from perflab.reports.methods import first_said
 from perflab.trials.plan import Target
-from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, Planted, contrast_of, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, contrast_of, write_run
 
 
 def test_flags_have_a_few_words_with_their_numbers(tmp_path) -> None:

@@ -13,7 +13,8 @@ from perflab.analysis.findings import can_be_decided, undecided_contrasts
 from perflab.analysis.results import Compared
 from perflab.recordings import Run, RunWriter
 from perflab.statistics.interim_analysis import LooksTaken, interval, planned
-from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, Planted, contrast_of, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, contrast_of, write_run
 
 RULE = planned(8, 20)
 

@@ -19,7 +19,8 @@ from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duels import variant_sentences
 from perflab.reports.findings import readable_findings
-from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import UNPUBLISHED, contrast_of, write_run
 
 BLOCKS = 8
 OLD, NEW = Planted({"variant": "old"}), Planted({"variant": "new"})

@@ -43,9 +43,8 @@ def told(
         for name, times in (functions or {}).items()
         for place, side in enumerate(("old", "news"))
     ]
-    return only_under_load(
-        accounts, pd.DataFrame(of_functions), throughput_rps, "news", "old", ALONE
-    )
+    throughputs = dict.fromkeys(("old", "news"), throughput_rps)
+    return only_under_load(accounts, pd.DataFrame(of_functions), throughputs, "news", "old", ALONE)
 
 
 GUARDED = {"guarded (work.py)": (1.0, 10.5), "answer (app.py)": (0.2, 0.9)}
@@ -72,11 +71,20 @@ def test_what_requests_wait_for_under_load_is_named(sentence: str, ends: str) ->
     assert sentence.endswith(ends), sentence
 
 
+def test_a_full_core_of_the_old_side_is_what_its_requests_waited_for() -> None:
+    accounts = pd.DataFrame([*rows("old", {**NEW, ("cpu", ""): 9.5}), *rows("news", OLD)])
+    throughputs = {"old": 100.0, "news": 100.0}
+    sentence = only_under_load(accounts, pd.DataFrame(), throughputs, "news", "old", ALONE)
+    assert sentence.endswith("for the service itself, which uses 95% of a core"), sentence
+
+
 def test_no_more_comes_under_the_load_than_the_whole_difference() -> None:
     # Alone the new side is 0.5 ms faster.
     accounts = pd.DataFrame([*rows("old", OLD), *rows("news", NEW)])
     alone = Entry(2.0, 1.5, -0.5, -0.6, -0.4, 0.01)
-    sentence = only_under_load(accounts, pd.DataFrame(), 100.0, "news", "old", alone)
+    sentence = only_under_load(
+        accounts, pd.DataFrame(), {"old": 100.0, "news": 100.0}, "news", "old", alone
+    )
     part, whole = re.findall(r"[\d.]+", sentence)[:2]
     assert float(part) <= float(whole)
 
@@ -88,4 +96,9 @@ def test_a_metric_that_one_side_alone_has_names_nothing() -> None:
 def test_what_comes_without_the_load_too_is_none_of_it() -> None:
     accounts = pd.DataFrame([*rows("old", OLD), *rows("news", NEW)])
     alone = Entry(2.0, 11.0, 9.0, 8.0, 10.0, 0.001)
-    assert only_under_load(accounts, pd.DataFrame(), 100.0, "news", "old", alone) == ""
+    assert (
+        only_under_load(
+            accounts, pd.DataFrame(), {"old": 100.0, "news": 100.0}, "news", "old", alone
+        )
+        == ""
+    )

@@ -16,8 +16,9 @@ from perflab.recordings import Remark, Run
 from perflab.recordings.responses import FAILURES, SOME_FAILED
 from perflab.reports.duel_answer import answer
 from perflab.reports.duel_pairs import pairs_of
+from tests.support.planted_trial import Planted
 from tests.support.simulations.failing import closed_loop, columns_of
-from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
+from tests.support.synthetic import UNPUBLISHED, contrast_of, write_run
 
 BLOCKS = 8
 OLD, NEW = Planted({"variant": "old"}), Planted({"variant": "new"})

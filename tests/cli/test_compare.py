@@ -11,7 +11,8 @@ import pytest
 from perflab.analysis import noise
 from perflab.recordings import RunWriter
 from tests.cli.conftest import Tell
-from tests.support.synthetic import ON_AND_OFF, Planted, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import ON_AND_OFF, write_run
 
 Type = Callable[..., str]
 

@@ -162,6 +162,28 @@ def test_the_projects_command_is_not_for_variants_that_bring_their_own(project: 
     assert values["path"] == "/items"
 
 
+def test_what_a_project_starts_is_not_for_variants_that_run_already(project: Path) -> None:
+    (project / "perflab.toml").write_text(
+        SERVICE.replace("[load]", '[service.needs]\ndb = "postgres"\n[load]')
+    )
+    variants = [f"{name}=url:http://127.0.0.1:{port}" for name, port in (("old", 9), ("new", 8))]
+    values, _, _ = given("custom_service", "", {"variants": variants}, "")
+    assert {"needs", "env", "env_file", "command"}.isdisjoint(values)
+    assert values["path"] == "/items"
+    with pytest.raises(ParameterError, match="setup is only for variants that the lab starts"):
+        given("custom_service", "", {"variants": variants, "setup": "true"}, "")
+
+
+@pytest.mark.promise
+def test_a_resumed_duel_keeps_the_gate_of_its_project_and_nothing_else(project: Path) -> None:
+    gate = 'strict = true\nfail_on = ["p99>1.05"]\n'
+    (project / "perflab.toml").write_text(gate + SERVICE)
+    values, thresholds, is_strict = given("custom_service", "", {}, "some-run", ["cpu>1.1"])
+    assert (values, thresholds, is_strict) == (
+        {"resume": "some-run"}, ["p99>1.05", "cpu>1.1"], True,
+    )  # fmt: skip
+
+
 def test_a_file_that_is_named_stands_for_the_projects(project: Path) -> None:
     text = WHOLE.replace("load_line = 13", "").replace("blocks = 2", "blocks = 8")
     (project / "duel.toml").write_text(text)

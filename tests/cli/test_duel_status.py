@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,18 @@ def test_a_duel_of_which_nothing_was_compared_names_the_cause_and_judges_no_thre
     cause = findings[0].verdict.reason.partition("; ")[0]
     assert cause
     assert answer(pair) == f"new could not be compared: {cause}; gate: not judged failures>0.01"
+
+
+def test_the_cause_that_most_responses_have_is_named_and_none_that_the_load_sets() -> None:
+    absent = {
+        "throughput_rps": "set by the load", "p50_ms": "late", "mean_ms": "1.5% failed; more",
+        "p99_ms": "1.5% failed",
+    }  # fmt: skip
+    findings = [replace(finding(name, None), absent=text) for name, text in absent.items()]
+    of_load = findings[0].contrast.model_copy(update={"set_by_load": "an open loop"})
+    findings[0] = replace(findings[0], contrast=of_load)
+    (pair,) = pairs_of(findings, (), ())
+    assert answer(pair) == "new could not be compared: 1.5% failed"
 
 
 def test_thresholds_that_too_few_blocks_could_not_cross_are_not_judged() -> None:

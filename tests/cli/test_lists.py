@@ -133,7 +133,11 @@ def test_a_run_and_the_ledger_begin_with_the_answer_and_end_with_where_the_rest_
     assert any("as published: +" in line for line in shown[:8])
     assert shown[-1].endswith(f"perflab show {run.run_id} --full")
     assert not any("b000-p00-a0" in line for line in shown)
-    assert "b000-p00-a0" in perflab(tmp_path, "show", run.run_id, "--full")[0]
+    RunWriter.reopen(run.path).supersede(["b000-p00-a0"])
+    full = perflab(tmp_path, "show", run.run_id, "--full", COLUMNS="400")[0].splitlines()
+    states = {line.split()[0]: line for line in full if line.startswith("b00")}
+    assert "superseded" in states["b000-p00-a0"]
+    assert "superseded" not in states["b000-p01-a0"]
     counted = perflab(tmp_path, "claims")[0].splitlines()
     assert len(counted) <= 40
     assert "chat" in counted[1]

@@ -222,14 +222,17 @@ def interrupted_after_s(
         (("--rate", "10", "-d", "40"), signal.SIGTERM),
         (("--users", "2", "--objective", "p99<1s", "--find-capacity"), signal.SIGINT),
         (("--users", "2", "-d", "40", "--script", "stuck.py:Stuck"), signal.SIGINT),
+        (("--users", "2", "-d", "40"), signal.SIGHUP),
     ],
 )
 def test_an_interrupt_waits_for_no_server_that_is_silent(
     tmp_path: Path, words: tuple[str, ...], number: signal.Signals
 ) -> None:
     (tmp_path / "stuck.py").write_text(STUCK)
+    # As where no nohup stands before it.
+    heard = f"import signal; signal.signal({number:d}, signal.SIG_DFL); "
     # A check and the load are ended, each within a second, and a busy machine is slow.
-    assert interrupted_after_s(tmp_path, words, (number,)) < 15
+    assert interrupted_after_s(tmp_path, words, (number,), heard * (number == signal.SIGHUP)) < 15
 
 
 def test_a_second_interrupt_gives_up_at_once(tmp_path: Path) -> None:

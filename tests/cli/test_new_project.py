@@ -245,6 +245,13 @@ def test_the_command_says_what_it_found_and_what_to_type_next(
     assert "perflab duel --against main" in output
 
 
+def test_a_gitignore_keeps_its_bytes(here: Path) -> None:
+    before = "# D\xe9pendances\r\nnode_modules\r\n".encode("latin-1")
+    (here / ".gitignore").write_bytes(before)
+    new_project()
+    assert (here / ".gitignore").read_bytes().startswith(before + b"/perflab-runs/\n")
+
+
 def test_lines_of_gitignore_are_added_once_and_others_stay(here: Path) -> None:
     (here / ".gitignore").write_text("*.pyc\nperflab-runs/")
     new_project()

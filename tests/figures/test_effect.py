@@ -84,6 +84,26 @@ def test_every_block_is_a_point_the_first_on_top(tmp_path) -> None:
     assert "n = 5 blocks, 1 block left out" in one_line(effect(run))
 
 
+def test_starts_that_blocks_share_are_counted_as_starts(tmp_path) -> None:
+    words = one_line(effect(write_run(tmp_path, blocks=8, parameters={"fresh_blocks": 2})))
+    assert "n = 4 starts of 8 blocks" in words
+    assert "Every point is one start that blocks share" in words
+
+
+@pytest.mark.parametrize(
+    ("direction", "arrow"),
+    [("greater", "\N{RIGHTWARDS ARROW}"), ("smaller", "\N{LEFTWARDS ARROW}")],
+)
+def test_the_arrow_of_a_limit_points_to_what_is_claimed(tmp_path, direction, arrow) -> None:
+    claim = contrast_of(
+        ON_AND_OFF[1], ON_AND_OFF[0], published_ratio=None, published_direction=direction, limit=1.2
+    )
+    figure = effect(write_run(tmp_path, contrasts=[claim]))
+    (told,) = [text.get_text() for axes in figure.axes for text in axes.texts
+               if "published: in words" in text.get_text()]  # fmt: skip
+    assert arrow in told
+
+
 def test_the_published_value_is_a_hollow_diamond_at_its_place(many: Run) -> None:
     marked = [line for axes in effect(many).axes for line in drawn(axes, "published")]
     assert [float(line.get_xdata()[0]) for line in marked] == [1.5, 1.0, 30.0, 0.5]

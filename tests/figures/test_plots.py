@@ -35,7 +35,8 @@ from tests.figures.shown import (
     pictures,
     shown_texts,
 )
-from tests.support.synthetic import Planted, contrast_of, profiled_run, variants, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import contrast_of, profiled_run, variants, write_run
 
 SMALLEST_PT = 6.0
 

@@ -30,7 +30,8 @@ from perflab.figures.theme import (
     wrap,
 )
 from perflab.recordings import Contrast, RunRecord
-from tests.support.synthetic import Planted, contrast_of, variants, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import contrast_of, variants, write_run
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, IEEE TVCG 15(6), 2009, severity 1.0.
 SEEN_BY = {

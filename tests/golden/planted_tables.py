@@ -18,7 +18,8 @@ from perflab.systems.metricstream.connection_cost import part_columns
 from perflab.systems.registry.counts import counted_columns, download_columns
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import message_table
-from tests.support.synthetic import HOUR_NS, Planted, PlantedTrial
+from tests.support.planted_trial import Planted, PlantedTrial
+from tests.support.synthetic import HOUR_NS
 from tests.systems.chat.synthetic_streams import counts_of, cpu, crowd
 from tests.systems.llm.planted_streams import answers
 from tests.systems.metricstream.planted_connections import posts

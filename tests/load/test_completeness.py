@@ -129,6 +129,26 @@ def test_a_load_in_which_every_request_times_out_is_refused_unless_time_outs_are
     assert in_words(causes(result)).startswith("100 x timeout")
 
 
+@pytest.mark.promise
+def test_the_time_in_which_a_service_hangs_for_good_is_in_the_throughput_of_its_users(
+    tmp_path: Path,
+) -> None:
+    """It answers for 5 of 10 s, and then no more: all users wait until their time-out."""
+    done_s = np.append(np.arange(0.01, 5.0, 0.01), 35.0)
+
+    def hang(rows: np.ndarray) -> None:
+        rows["planned_ns"][-1] = rows["started_ns"][-1] = rows["sent_ns"][-1] = BEGIN_NS + 5 * S
+        rows["error"][-1] = CODES["timeout"]
+
+    until_ns = BEGIN_NS + 10 * S
+    hung = load_result(
+        tmp_path, done_s, latency_s=0.01, change=hang, lasts_until_ns=until_ns, timeout_s=30.0
+    )
+    assert hung.throughput_rps == pytest.approx(50, rel=0.02)
+    served = load_result(tmp_path / "served", done_s[:-1], latency_s=0.01, lasts_until_ns=until_ns)
+    assert served.throughput_rps == pytest.approx(100, rel=0.02)
+
+
 def test_a_burst_lasts_until_its_last_end(tmp_path: Path) -> None:
     result = downloads(tmp_path, 20.0)
     assert result.at_once

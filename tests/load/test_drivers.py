@@ -175,6 +175,16 @@ class Resting(User):
         assert not await self.pause(1000)
 
 
+class CutOff(User):
+    @action
+    async def ask(self) -> None:
+        await self.get("/")
+        assert not await self.pause(1000)
+        await self.get("/")
+        assert not await self.pause(1000)
+        await self.get("/")
+
+
 class Working(Pausing):
     """A user that works 20 ms after each answer."""
 
@@ -231,6 +241,15 @@ def test_more_names_of_requests_than_a_summary_has_rows_for_are_refused(tmp_path
 def test_a_pause_counts_from_the_last_answer_and_ends_with_the_load(tmp_path: Path) -> None:
     first, second = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "Resting", tmp_path, actions=1)
     assert second.planned_ns == first.done_ns + 250 * MS
+
+
+def test_a_request_after_a_pause_that_the_end_cut_off_was_planned_no_later_than_it_began(
+    tmp_path: Path,
+) -> None:
+    requests = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "CutOff", tmp_path, actions=1)
+    assert all(request.planned_ns <= request.started_ns for request in requests)
+    # Without the waits that the end cut off they are not the load that was asked for.
+    assert [request.stage for request in requests] == [MEASURE, AFTER, AFTER]
 
 
 def test_time_that_a_script_takes_after_the_last_answer_is_added_to_the_wait(

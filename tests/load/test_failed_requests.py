@@ -61,6 +61,18 @@ def test_the_ends_of_throughput_hold_it_as_if_what_failed_had_been_answered(
     assert low < whole < 1.15 * high
 
 
+@pytest.mark.promise
+def test_users_with_a_pace_lose_no_more_by_a_failure_than_what_exceeds_the_pace(
+    tmp_path: Path,
+) -> None:
+    result = closed_loop(tmp_path, np.random.default_rng(4), SHARE, 0.1, USUAL_MS)
+    row = columns_of(result, pacing_s=0.05)
+    rate = row["throughput_rps"]
+    cycle_s = (1 - SHARE) * 0.05 + SHARE * TIMEOUT_S
+    assert row["throughput_rps_lower_end"] == pytest.approx(rate * 0.05 / (1 - SHARE) / cycle_s)
+    assert row["throughput_rps_at_most"] == pytest.approx(rate / (1 - SHARE))
+
+
 @pytest.mark.parametrize("given", ["201,409", " 201, 409", [201, 409], (201, 409)])
 def test_several_statuses_are_expected_and_all_others_fail(given: object) -> None:
     request = Request.model_validate({"expect_status": given})

@@ -380,6 +380,16 @@ def test_what_an_answer_repeats_in_another_spelling_is_masked(spelt: str) -> Non
     assert credentials.masked(f"you sent {spelt} here") == "you sent {env:X_TOKEN} here"
 
 
+def test_a_file_of_variables_is_read_as_a_shell_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    lines = ["A=abc#defgh # note", "export B='x # y'", "C=http://h/#/x", "# D=no", "E= #", 'F="#z"']
+    file.write_text("\n".join(lines), encoding="utf-8-sig")
+    values = by_reference({"env_file": str(file)})["env"]
+    assert [filled_in(text) for text in values] == [
+        "A=abc#defgh", "B=x # y", "C=http://h/#/x", "E=", "F=#z",
+    ]  # fmt: skip
+
+
 @pytest.mark.promise
 def test_of_the_variables_of_a_service_ordinary_words_are_not_masked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

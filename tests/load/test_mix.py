@@ -158,6 +158,10 @@ def test_a_line_of_a_file_is_one_of_its_lines(tmp_path: Path) -> None:
     assert paths == {"/find?q=red", "/find?q=blue"}
     assert "no such file" in problem_with(Request(path="/?q={line:nowhere}")).lower()
     assert "smaller one first" in problem_with(Request(path="/?q={random:9-1}"))
+    cities = tmp_path / "cities"
+    cities.write_text("Rome\n\nNew York\n")
+    assert "line 3 holds a blank" in problem_with(Request(path=f"/?q={{line:{cities}}}"))
+    assert problem_with(Request(body=f"{{line:{cities}}}")) == ""
 
 
 @pytest.mark.parametrize("text", ["{}", "{user_id}", "{random}", "{ uuid }", "{random:1}", "{{x}}"])

@@ -114,7 +114,7 @@ class World:
     async def _live(self, life: Coroutine[Any, Any, None]) -> None:
         running = asyncio.ensure_future(life)
         while True:
-            for _ in range(8):  # whatever can go on without time goes on
+            for _ in range(32):  # whatever can go on without time goes on
                 await asyncio.sleep(0)
             if running.done():
                 return await running

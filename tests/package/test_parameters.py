@@ -25,8 +25,8 @@ from perflab.recordings.runs import question_of
 from perflab.reports.methods import command
 from perflab.stacks.plan import settle
 from perflab.systems import experiment, names
-from perflab.trials.experiment import OF_THE_CALL
 from perflab.trials.plan import Order
+from perflab.trials.run_parameters import OF_THE_CALL
 from tests.support.examples import examples
 from tests.support.synthetic import write_run
 

@@ -20,7 +20,7 @@ from tests.support.synthetic import variants, write_run
 
 BLOCKS = 400
 ROWS, KILLS, LONGEST_S = 2000, 10, 0.15
-FULL = "all trials before it are committed and readable.* make room on that disk, or point PERF"
+FULL = "all trials before it are committed and readable.* make room on that disk, or move the run"
 
 
 def tables_of(block: int) -> tuple[pa.Table, pa.Table]:

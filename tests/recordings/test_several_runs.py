@@ -14,7 +14,8 @@ import pytest
 import perflab
 from perflab.paths import project_root
 from perflab.recordings import RunWriter
-from tests.support.synthetic import ON_AND_OFF, Planted, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import ON_AND_OFF, write_run
 
 DAYS = 4
 

@@ -84,7 +84,7 @@ def test_an_update_that_fails_leaves_the_old_record(writer, monkeypatch) -> None
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RecordingError, match="make room"):
+    with pytest.raises(RecordingError, match=r"make room.*move the run to another disk"):
         writer.update(state="finished")
     assert Run(writer.path).record.state == "running"
     assert writer.record.state == "running"

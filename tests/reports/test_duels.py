@@ -40,11 +40,13 @@ from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duel_table import result_table
 from perflab.reports.duels import beside_the_answer, other_answers, variant_sentences
 from perflab.reports.findings import sentences
+from perflab.reports.methods import method
 from perflab.reports.section import page_table, page_text
-from perflab.reports.verdicts import shown_findings
+from perflab.reports.verdicts import shown_answers, shown_findings
 from tests.golden.recordings import CASES, Case, write_recording
 from tests.reports.test_duel_answer import CALM, CPU, at_least, finding, ratio
-from tests.support.synthetic import Planted, contrast_of, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import contrast_of, write_run
 
 VARIANTS = tuple(f"{name}=command:python3 server.py --port {{port}}" for name in ("old", "new"))
 DUEL = ["duel", *(word for variant in VARIANTS for word in ("--variant", variant))]
@@ -90,8 +92,9 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert "20 of 22 trials count" in done.stdout
     assert "2 do not: " in done.stdout
     assert "so a ratio need not be that of the two values" in " ".join(done.stdout.split())
-    offered = "   (with --why: what makes the difference)"
-    assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/{offered}"
+    assert lines[-3] == f"figures and section: {tmp_path / 'figures'}/"
+    why = f"perflab duel --resume {duel_of_two.run_id} --why"
+    assert lines[-2] == f"what makes the difference: {why}"
     assert lines[-1] == f"repeat: {shlex.join(['perflab', *words])}"
     assert "published" not in done.stdout
 
@@ -169,7 +172,8 @@ def test_what_a_service_answers_is_no_markup_in_a_summary_and_has_no_path(
     remarks = [Remark(code=code, text=SAID) for code in (SHARED_STORE, "planted.remark")]
     record = duel_of_two.record.model_copy(update={"warnings": remarks})
     monkeypatch.setattr(duel_of_two, "record", record)
-    monkeypatch.setattr(duel_summary, "other_answers", lambda _: [SAID])
+    monkeypatch.setattr(duel_summary, "above_the_answer", lambda _: [SAID])
+    monkeypatch.setattr(duel_summary, "why_data", lambda *_: {"causes": [{"text": SAID}]})
     monkeypatch.setattr(duel_summary, "MOST_LINES", 100)
     pairs = pairs_of(evaluate(duel_of_two), (), ())
     lines = duel_summary.as_markdown(duel_of_two, pairs).splitlines()
@@ -182,7 +186,14 @@ def test_what_a_service_answers_is_no_markup_in_a_summary_and_has_no_path(
     assert data["before"] == [without_path]
     assert without_path in data["answers"]
     assert f"note: {without_path}" in data["notes"]
+    assert data["why"]["new"]["causes"] == [{"text": without_path}]
     assert "/home" not in json.dumps(data)
+
+
+def test_the_method_of_a_duel_names_its_own_correction(duel_of_two: Run) -> None:
+    told = method(duel_of_two)
+    assert "Holm" in told
+    assert "about one response" not in told
 
 
 @pytest.mark.promise
@@ -254,9 +265,12 @@ def test_a_duel_says_first_that_its_variants_give_different_answers(
     monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
     told = f"new and old give different answers: {expected}. They may not do the same work."
     assert other_answers(duel_of_two) == ([told] if expected else [])
-    assert variant_sentences(duel_of_two, evaluate(duel_of_two))[0].startswith(
+    findings = evaluate(duel_of_two)
+    assert variant_sentences(duel_of_two, findings)[0].startswith(
         told if expected else "new is 35% slower"
     )
+    page, notes = page_text(duel_of_two, findings), shown_answers(duel_of_two, findings).notes
+    assert ((told in page), (told in notes)) == (bool(expected), bool(expected))
 
 
 @pytest.mark.promise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import socket
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -129,6 +130,21 @@ def test_the_status_of_a_body_without_an_end_is_known_when_its_head_is_there(sta
         with connection:
             connection.sendall(f"HTTP/1.1 {status} x\r\n\r\ndata: 1\n\n".encode())
             assert asked.result() == status
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"), [(asking.ask, {"who": "it"}), (status_of, 200)], ids=["ask", "status_of"]
+)
+def test_early_hints_are_not_taken_for_the_answer(asked: Callable[..., Any], found: Any) -> None:
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+    answer = b'HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{"who": "it"}'
+    with socket.create_server((HOST, 0)) as server, ThreadPoolExecutor() as pool:
+        told = pool.submit(asked, server.getsockname()[1], "/")
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(hints + answer)
+            assert told.result() == found
 
 
 def test_a_port_at_which_nobody_listens_is_not_up() -> None:

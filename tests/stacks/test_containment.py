@@ -13,6 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from perflab.stacks.backend import Labels, Launch
+from perflab.stacks.commands import NO_WORK
 from perflab.stacks.docker.docker_backend import MAX_PROCESSES, SECRET_FILE, DockerBackend
 from perflab.stacks.process_backend import ProcessBackend, _write_secret
 from perflab.stacks.spec import ServiceSpec, load_service, service_names
@@ -39,7 +40,7 @@ def launched(name: str, **limits: Any) -> tuple[Mock, Launch]:
     """Start a service by a Docker client that notes its calls; return the call that creates it."""
     launch, engine = launch_of(load_service(name), **limits), Mock()
     backend = DockerBackend(engine)
-    backend._tags[name] = "image"
+    backend._images[name] = "image"
     backend.start(launch)
     return engine.containers.create, launch
 
@@ -73,10 +74,12 @@ def test_a_server_of_others_runs_beside_processes_with_one_port_on_loopback(
     monkeypatch.setattr("perflab.stacks.docker.engine.connect", lambda: engine)
     image = Image(image="docker.io/others/search:1", port=9200, env={"a.b": "{host}:{port}"})
     spec = ServiceSpec.model_validate({"name": "search", **image.description(9.0)})
+    engine.images.get.return_value.id = "sha256:1"
     backend.prepare(spec)
+    engine.images.get.assert_called_with(image.image)
     backend.start(launch_of(spec))
     assert backend.versions(spec) == {}
-    assert engine.containers.create.call_args.args == (image.image, [])
+    assert engine.containers.create.call_args.args == ("sha256:1", [])
     options = engine.containers.create.call_args.kwargs
     assert options["ports"] == {"9200/tcp": ("127.0.0.1", 5000)}
     assert options["environment"] == {"a.b": "127.0.0.1:5000"}
@@ -85,6 +88,21 @@ def test_a_server_of_others_runs_beside_processes_with_one_port_on_loopback(
     assert options["security_opt"] == ["no-new-privileges"]
     assert options["labels"]["perflab.stack"] == "test-1"
     assert not {"network_mode", "user", "privileged"} & options.keys()
+
+
+@pytest.mark.promise
+def test_a_tag_that_another_image_gets_during_a_run_changes_nothing() -> None:
+    engine = Mock()
+    backend, image = DockerBackend(engine), Image(image="shop:1", port=9200)
+    spec = ServiceSpec.model_validate({"name": "shop", **image.description(9.0)})
+    engine.images.get.return_value.id = "sha256:1"
+    assert backend.prepare(spec) == "sha256:1"
+    engine.images.get.return_value.id = "sha256:2"
+    engine.containers.create.return_value.wait.return_value = {"StatusCode": 0}
+    backend.copy_data(launch_of(spec), "kept", NO_WORK)
+    backend.start(launch_of(spec))
+    started_from = [call.args[0] for call in engine.containers.create.call_args_list]
+    assert started_from == ["sha256:1"] * 2
 
 
 def sent_file(create: Mock, launch: Launch) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -139,6 +140,18 @@ def test_a_folder_is_made_in_its_final_place(tmp_path: Path) -> None:
     target = tmp_path / "it"
     builds.made(target, lambda folder: (folder / "place").write_text(str(folder)))
     assert (target / "place").read_text() == str(target)
+
+
+def test_the_copy_of_a_folder_that_nobody_uses_goes_with_it(tmp_path: Path) -> None:
+    def copy(folder: Path, kept: Path) -> None:
+        shutil.copytree(folder, kept, dirs_exist_ok=True)
+
+    old = builds.made(tmp_path / "old", lambda folder: (folder / "x").touch(), copy=copy)
+    assert (builds.copy_of(old) / "x").exists()
+    long_ago = time.time() - 31 * DAY_S
+    os.utime(tmp_path / f".old{builds.MARK}", (long_ago, long_ago))
+    builds.made(tmp_path / "new", lambda _: None)
+    assert folders(tmp_path) == {"new"}
 
 
 def test_a_folder_that_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:

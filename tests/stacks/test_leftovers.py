@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -147,6 +148,50 @@ def test_down_leaves_the_services_of_a_measurement_under_way(runs: Runs) -> None
         assert f"left alone: the services of 'theirs' (pid {other.pid}" in perflab("stack", "down")
         assert service.poll() is None
     assert "removed postgres" in perflab("stack", "down")
+
+
+def engine_with(*, containers: list[Labels], volumes: list[Labels]) -> Mock:
+    """Return an engine with dead containers and volumes; ``removed`` has the stacks of volumes."""
+    engine = Mock(removed=[])
+    engine.containers.list.return_value = [
+        SimpleNamespace(id=item.stack, labels=item.as_docker(), status="exited")
+        for item in containers
+    ]
+
+    def volume(of: Labels) -> SimpleNamespace:
+        return SimpleNamespace(remove=lambda **_: engine.removed.append(of.stack))
+
+    def listed(filters: dict[str, list[str]]) -> list[SimpleNamespace]:
+        labels = [{f"{key}={text}" for key, text in of.as_docker().items()} for of in volumes]
+        pairs = zip(volumes, labels, strict=True)
+        return [volume(of) for of, own in pairs if own.issuperset(filters["label"])]
+
+    engine.volumes.list.side_effect = listed
+    return engine
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("has_containers", [True, False])
+def test_the_data_that_a_crashed_run_kept_in_a_volume_are_removed(
+    has_containers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = replace(ours(), stack="run-2.kept", scope="/another/lock")
+    volumes = [replace(ours(), stack="run-1.kept"), others, Labels("up-1", "postgres", "up")]
+    engine = engine_with(containers=[ours()] * has_containers, volumes=volumes)
+    monkeypatch.setattr("perflab.stacks.cleanup.docker_client", lambda: engine)
+    assert len(cleanup.remove_of_kind("run")) == has_containers
+    assert {*engine.removed} == {"run-1.kept"}
+
+
+def test_with_a_stack_that_is_up_goes_what_it_kept_and_nothing_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    up = Labels("up-1", "postgres", "up")
+    volumes = [replace(up, stack=stack) for stack in ("up-1", "up-1.kept", "up-2")]
+    engine = engine_with(containers=[up], volumes=volumes)
+    monkeypatch.setattr("perflab.stacks.cleanup.docker_client", lambda: engine)
+    cleanup.remove_of_kind("up")
+    assert {*engine.removed} == {"up-1", "up-1.kept"}
 
 
 def test_containers_are_filtered_by_project_and_user_and_wrong_labels_are_ignored() -> None:

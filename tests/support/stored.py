@@ -18,8 +18,9 @@ from perflab.stacks.docker.engine import connect
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.stacks.stores import store_node
-from perflab.trials.experiment import Experiment, RunParameters
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.run_parameters import RunParameters
 
 PROGRAM = Path(__file__).with_name("shop.py")
 # The shop in an image of the lab's that has psycopg2; nothing is built for a process.

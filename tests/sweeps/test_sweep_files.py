@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from perflab.errors import ParameterError
 from perflab.paths import project_root
 from perflab.sweeps.cells import Cell, Sweep, open_sweep, read_sweep
+from perflab.systems import experiment
 from tests.support.examples import examples
+from tests.systems.custom.test_variants import two_revisions
 
 ECHO = "cells:\n  - notebook: client_overhead\n"
 
@@ -46,6 +49,27 @@ def test_a_grid_is_every_combination_and_a_zip_goes_together(tmp_path: Path) -> 
     assert values(sweep, "delay_ms", "blocks", "body_bytes", "warmup_s") == [
         (1.0, 3, 10, 0.1), (1.0, 3, 20, 0.2), (2.0, 3, 10, 0.1), (2.0, 3, 20, 0.2),
     ]  # fmt: skip
+
+
+@pytest.mark.promise
+def test_a_cell_of_a_users_service_measures_that_service_with_all_of_its_file(
+    tmp_path: Path,
+) -> None:
+    shop = two_revisions(tmp_path / "shop", ("one.py", "1"), ("two.py", "2"))
+    file = shop / "perflab.toml"
+    command = "python3 -m http.server {port} --bind 127.0.0.1"
+    file.write_text(f"[service]\ncommand = '{command}'\n[load]\nusers = 3\n")
+    own = {"project": str(file), "against": "v1", "path": "/two.py"}
+    sweep = opened(
+        tmp_path,
+        "cells:\n  - notebook: custom_service\n"
+        f"    parameters: {json.dumps(own)}\n    grid: {{warmup_s: [0.1, 0.2]}}\n",
+    )
+    custom = experiment("custom_service")
+    for cell, warmup_s in zip(sweep.cells, (0.1, 0.2), strict=True):
+        asked = custom.check({**own, "warmup_s": warmup_s})
+        assert custom.check(cell.parameters) == asked
+        assert "against=v1" in cell.label
 
 
 def test_a_cell_keeps_its_id_when_lines_move_and_loses_it_when_it_asks_otherwise(
@@ -179,5 +203,5 @@ def test_a_file_is_read_or_refused_by_its_name(text: str) -> None:
 
 def test_a_cell_is_labelled_with_numbers_as_people_write_them() -> None:
     parameters = {"rate": 200.0, "delay_ms": 0.5, "blocks": 4}
-    cell = Cell("c1", "client_overhead", parameters, ("rate", "delay_ms", "blocks"), 8)
+    cell = Cell("c1", "client_overhead", parameters, parameters, 8)
     assert cell.label == "client_overhead rate=200 delay_ms=0.5 blocks=4"

@@ -226,7 +226,7 @@ def test_a_notebook_that_fails_leaves_the_run_that_it_began(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr(attempt, "replace_file", full)
-    words = r"\.log: cannot be written .* make room on that disk, or point PERFLAB_SWEEPS"
+    words = r"\.log: cannot be written .* make room on that disk, or move the sweep"
     with pytest.raises(RecordingError, match=words):
         attempt.carry_out(sweep.cells[0], 1, {}, tmp_path / "cell", 0.0, events.append)
 

@@ -18,7 +18,9 @@ from perflab.project import OF_THE_NOTEBOOK
 from perflab.systems import experiment
 from perflab.trials.arguments import asked_for, order_of
 from perflab.trials.experiment import Experiment
+from perflab.trials.plan import Order
 from tests.support.synthetic import write_run
+from tests.systems.custom.test_variants import two_revisions
 from tests.systems.planned import plan_of
 
 SMALL = {"requests": 60, "concurrency": 5, "workers": 1, "pool_size": 4, "blocks": 3, "seed": 7}
@@ -324,6 +326,55 @@ def test_a_finished_run_is_shown_where_it_is_to_be_resumed(
     shutil.rmtree(next((runs / run_id / "trials").iterdir()))
     with pytest.raises(RunInterrupted):
         api.run(NAME, {"resume": run_id})
+
+
+def test_a_finished_duel_can_be_asked_for_its_why_and_for_nothing_else(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = []
+
+    def conducted(order: Order, _show: object) -> Path:
+        orders.append(order)
+        return runs / run_id
+
+    monkeypatch.setattr(api, "conduct", conducted)
+    variants = ["a=command:sleep {port}", "b=command:sleep {port} --fast"]
+    words = plan_of("custom_service", variants=variants).parameters
+    run_id = write_run(runs, experiment="custom_service", blocks=1, parameters=words).run_id
+    api.run("custom_service", {"resume": run_id})
+    assert not orders
+    for why in (True, "yes"):
+        api.run("custom_service", {"resume": run_id, "why": why})
+        assert orders.pop().plan.why
+    for refused in ({"from_run": run_id, "why": True}, {"resume": run_id, "users": 31}):
+        with pytest.raises(ParameterError, match="is given, the run has"):
+            api.run("custom_service", refused)
+
+
+def test_a_revision_that_names_the_variants_of_the_run_does_not_contradict_it(
+    runs: Path, tmp_path: Path
+) -> None:
+    files = ("one.py", "1"), ("two.py", "2"), ("three.py", "3")
+    shop = two_revisions(tmp_path / "shop", *files)
+    own = {"folder": str(shop), "command": "python3 -m http.server {port}"}
+    custom = experiment("custom_service")
+    recorded = custom.check({**own, "against": "v1"}).model_dump(mode="json")
+    run_id = write_run(runs, experiment="custom_service", blocks=1, parameters=recorded).run_id
+    asked = {**own, "resume": run_id, "against": "v1"}
+    assert asked_for(custom, asked).model_dump()["variants"] == tuple(recorded["variants"])
+    with pytest.raises(ParameterError, match=r"variants = .* is given, the run has"):
+        asked_for(custom, {**asked, "against": "v2"})
+
+
+def test_a_run_is_resumed_by_a_path_from_the_working_folder_on(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs.parent)
+    run_id = recorded(runs)
+    resume = str(Path(runs.name) / run_id)
+    checked = asked_for(experiment(NAME), {"resume": resume})
+    order = order_of(experiment(NAME), checked)
+    assert order.resume == runs / run_id
 
 
 def test_what_a_projects_notebook_began_with_does_not_keep_it_from_showing_a_run(

@@ -18,8 +18,8 @@ from perflab.parameters import check, parse_assignments
 from perflab.recordings import Contrast
 from perflab.systems import experiment
 from perflab.trials.designs import mirrored_orders
-from perflab.trials.experiment import RunParameters
 from perflab.trials.plan import RunPlan, Target, Treatment, obstacles, too_few_blocks
+from perflab.trials.run_parameters import RunParameters
 from perflab.trials.treatment_records import treatment_records
 from tests.support.simulations.run_drift import block_alarms
 from tests.trials.fakes import plan, treatment

@@ -9,8 +9,15 @@ import pytest
 from perflab.errors import LoadError, PerflabError
 from perflab.host.placing import placement
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Scripted, Stage, Workload
-from perflab.recordings import Run, RunRecord
-from perflab.recordings.causes import ALONE, LOADED, PROFILED, part_of
+from perflab.recordings import Run, RunRecord, RunWriter
+from perflab.recordings.causes import (
+    ALONE,
+    LOADED,
+    PROFILED,
+    folder_of,
+    is_explained,
+    part_of,
+)
 from perflab.trials.causes import WARMUP_S, explain, one_at_a_time, parts
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan
@@ -36,7 +43,7 @@ def test_an_error_in_it_is_told_and_the_run_is_what_it_was(
     explain(session.plan, session.bench, session.writer, session.events.append, fails)
     shown = str(error) if isinstance(error, PerflabError) else repr(error)
     last = session.of(Note)[-1].text
-    assert last == f"why the variants differ is not known: {shown}"
+    assert last.startswith(f"why the variants differ is not known: {shown}; 'perflab duel --resume")
     assert Run(session.writer.path).trials().equals(before)
 
 
@@ -50,6 +57,29 @@ def test_trials_that_fail_in_it_are_in_its_own_folder(tmp_path: Path) -> None:
     part = part_of(run, ALONE)
     assert part is not None
     assert set(part.trials()["state"]) == {"failed"}
+
+
+@pytest.mark.promise
+def test_a_part_that_was_interrupted_is_measured_again_and_the_others_stay(tmp_path: Path) -> None:
+    session = Told(tmp_path)
+    session.go()
+    emit = session.events.append
+    explain(session.plan, session.bench, session.writer, emit, record_of)
+    run = Run(session.writer.path)
+    assert is_explained(run)
+    ids = {name: of_part(run, name).run_id for name in (ALONE, LOADED, PROFILED)}
+    RunWriter.reopen(folder_of(run.path, PROFILED)).update(state="interrupted")
+    assert not is_explained(run)
+    explain(session.plan, session.bench, session.writer, emit, record_of)
+    assert is_explained(run)
+    same = [name for name, run_id in ids.items() if of_part(run, name).run_id == run_id]
+    assert same == [ALONE, LOADED]
+
+
+def of_part(run: Run, name: str) -> Run:
+    part = part_of(run, name)
+    assert part is not None
+    return part
 
 
 def test_requests_come_one_at_a_time_and_then_as_in_the_run() -> None:

@@ -105,10 +105,10 @@ def causes_of(run: Run, new: str, old: str) -> Causes | None:
     if loaded is None:
         return causes
     trials = loaded.current_trials()
-    throughput = float(trials.loc[trials["treatment"] == new, "throughput_rps"].mean())
+    throughputs = trials.groupby("treatment")["throughput_rps"].mean().to_dict()
     text = only_under_load(
         measured_of(loaded, "accounts"), measured_of(loaded, "times"),
-        throughput, new, old, causes.response,
+        throughputs, new, old, causes.response,
     )  # fmt: skip
     return replace(causes, only_loaded=text)
 

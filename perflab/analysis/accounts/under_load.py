@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -27,16 +28,17 @@ ONE_AT_A_TIME = "something in the service that one request uses at a time: a loc
 def only_under_load(
     accounts: pd.DataFrame,
     function_times: pd.DataFrame,
-    throughput_rps: float,
+    throughputs_rps: Mapping[str, float],
     new: str,
     old: str,
     alone: Entry,
 ) -> str:
     """Return a sentence where most of a difference comes only under the load of the run.
 
-    ``accounts`` and ``function_times`` are of that load, with treatment and block; the throughput
-    is of ``new``. ``alone`` is the response time of requests that come one at a time. What waits
-    for no part that the kernel or the service counts waits in a function, if one is known.
+    ``accounts`` and ``function_times`` are of that load, with treatment and block; the throughputs
+    are by treatment. ``alone`` is the response time of requests that come one at a time. What waits
+    for no part that the kernel or the service counts waits for the slower side's core if that is
+    full, and else in a function, if one is known.
     """
     if accounts.empty:
         return ""
@@ -50,8 +52,9 @@ def only_under_load(
     waits = times.loc[:, times.columns.get_level_values("kind") == "wait"]
     of_metrics = entries_of(metrics, new, old)
     counted = metrics[[key for key, one in of_metrics.items() if not is_response(one, response)]]
-    cpu = entry_of(times[CPU], new, old).new
-    share = throughput_rps * cpu / 1e3
+    cpu = entry_of(times[CPU], new, old)
+    slower, cpu_ms = (new, cpu.new) if response.change > 0 else (old, cpu.old)
+    share = throughputs_rps[slower] * cpu_ms / 1e3
     if name := _most_of(waits, new, old, only_ms):
         what = f"for {name}"
     elif name := _most_of(counted, new, old, only_ms):

@@ -6,6 +6,7 @@ It is one where it differs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from perflab.analysis.evaluation import Finding
@@ -25,5 +26,9 @@ def is_compared(findings: Mapping[str, Finding]) -> bool:
 
 def why_not(findings: Mapping[str, Finding]) -> str:
     """Return the most frequent reason why nothing was compared; empty if none is known."""
-    reasons = (finding.absent or finding.verdict.reason for finding in findings.values())
-    return next(filter(None, reasons), "").partition("; ")[0]
+    reasons = Counter(
+        text.partition("; ")[0]
+        for finding in findings.values()
+        if not finding.contrast.set_by_load and (text := finding.absent or finding.verdict.reason)
+    )
+    return max(reasons, key=reasons.__getitem__, default="")

@@ -13,7 +13,6 @@ from typing import Any
 
 from rich.text import Text
 
-from perflab.analysis.doubts.still_warming import still_warming
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.gates.thresholds import Threshold, judged
 from perflab.analysis.noise import doubt
@@ -28,11 +27,9 @@ from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import Pair, pairs_of
 from perflab.reports.duel_summary import as_data, as_markdown
 from perflab.reports.duel_table import result_table
-from perflab.reports.duels import answer_lines, beside_the_answer, other_answers
+from perflab.reports.duels import above_the_answer, answer_lines, beside_the_answer
 from perflab.reports.methods import command as command_of
 from perflab.reports.section import write_report
-
-OF_WHY = "   (with --why: what makes the difference)"
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,10 @@ def print_result(result: DuelResult, values: Mapping[str, Any]) -> None:
     _print_answer(run, pairs)
     console = make_console()
     folder = named_here(result.write_report())
-    is_open = not run.record.parameters.get("why") and any(map(differs, pairs))
-    console.print(Text(f"\nfigures and section: {folder}/{OF_WHY * is_open}"), soft_wrap=True)
+    console.print(Text(f"\nfigures and section: {folder}/"), soft_wrap=True)
+    if any(map(differs, pairs)) and _can_be_explained(run.record.parameters):
+        why = f"perflab duel --resume {run.run_id} --why"
+        console.print(Text(f"what makes the difference: {why}"), soft_wrap=True)
     # A resumed run has its own parameters, and not those of this command line.
     typed = shlex.join(["perflab", *repeatable(sys.argv[1:], values)])
     again = command_of(run.record) if values.get("resume") else typed
@@ -122,10 +121,16 @@ def print_result(result: DuelResult, values: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def _can_be_explained(parameters: Mapping[str, Any]) -> bool:
+    """Return whether a duel was measured without its why, on services that the lab starts."""
+    kinds = [str(variant).partition("=")[2] for variant in parameters.get("variants", ())]
+    return not (parameters.get("why") or any(kind.startswith("url:") for kind in kinds))
+
+
 def _print_answer(run: Run, pairs: Sequence[Pair]) -> None:
     """Print whether answers differ, the result, a doubt, the table behind it, and its limits."""
     console = make_console()
-    for sentence in [*still_warming(run), *other_answers(run)]:
+    for sentence in above_the_answer(run):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for pair in pairs:
         for line in answer_lines(run, pair, len(pairs) == 1):

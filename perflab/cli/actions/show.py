@@ -34,7 +34,7 @@ from perflab.reports.duels import are_variants, variant_sentences
 from perflab.reports.methods import first_said
 from perflab.reports.rules import findings_of
 from perflab.reports.runs import state_of
-from perflab.reports.section import page_table
+from perflab.reports.section import page_table, told_states
 from perflab.reports.verdicts import (
     COLORS,
     comparison_text,
@@ -102,7 +102,7 @@ def _print_all(run: Run) -> None:
     print_shown(shown_summary(run))
     console.print()
     print_table(_trials(run))
-    for row in run.trials().to_dict("records"):
+    for row in run.current_trials().to_dict("records"):
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
     console.print()
@@ -151,7 +151,7 @@ def _print_imported(run: Run) -> None:
 
 
 def _trials(run: Run) -> Table:
-    trials = run.trials()
+    trials = run.trials().assign(state=told_states)
     responses = measured_responses(run)
     names = {**WHO, **{name: response.heading or name for name, response in responses.items()}}
     columns = list(names)

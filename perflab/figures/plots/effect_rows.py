@@ -45,7 +45,7 @@ class Claim:
     """A row of the table: see :func:`perflab.figures.plots.effects.effect_table`.
 
     Without an effect ``of_blocks`` is empty. Missing numbers are NaN. A claim's ``limit`` stands in
-    the place of no effect.
+    the place of no effect. ``shared_starts`` says what n counts where blocks share a start.
     """
 
     claim: str
@@ -64,6 +64,7 @@ class Claim:
     reason: str
     absent: str
     limit: float = math.nan
+    shared_starts: str = ""
 
 
 def bound_of(claim: Claim) -> float:
@@ -126,7 +127,8 @@ def measured(claim: Claim) -> str:
 
 def _blocks(claim: Claim) -> str:
     left_out = f", {counted(claim.left_out, 'block')} left out" if claim.left_out else ""
-    return f"n = {counted(len(claim.of_blocks), 'block')}{left_out}"
+    n = claim.shared_starts or counted(len(claim.of_blocks), "block")
+    return f"n = {n}{left_out}"
 
 
 def _height_in(lines: tuple[Line, ...]) -> float:
@@ -191,7 +193,7 @@ def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
                   gid="published")  # fmt: skip
         place, rightwards = _share(axes, value), _share(axes, value) < 0.5
     else:
-        rightwards = claim.published.startswith(("greater", "more"))
+        rightwards = "greater" in claim.published or "more than" in claim.published
         words = f"{words} \N{RIGHTWARDS ARROW}" if rightwards else f"\N{LEFTWARDS ARROW} {words}"
         nothing = 1.0 if claim.scale == "ratio" else 0.0
         place = _share(axes, claim.limit if math.isfinite(claim.limit) else nothing)

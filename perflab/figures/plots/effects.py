@@ -58,13 +58,14 @@ def effect_table(run: Run, findings: Sequence[Finding]) -> pd.DataFrame:
     """Return a row per contrast: the published and the measured effect, and the verdict.
 
     A larger effect means more of ``quantity`` (in ``unit``). ``of_blocks`` holds the effects in the
-    compared blocks, in order, and ``left_out`` counts the other blocks. ``limit`` is there where a
-    claim has one.
+    compared blocks, or starts that blocks share, in order, and ``left_out`` counts the other
+    blocks. ``limit`` and ``shared_starts`` are there where a claim has one.
     """
     # What a rule of the system judges has a figure of its own.
     of_contrasts = [finding for finding in findings if finding.contrast in run.record.contrasts]
     table = pd.DataFrame([*map(effect_row, of_contrasts)], columns=CLAIM_COLUMNS)
-    return table if table["limit"].notna().any() else table.drop(columns="limit")
+    used = {"limit": table["limit"].notna(), "shared_starts": table["shared_starts"] != ""}
+    return table.drop(columns=[name for name, of_claims in used.items() if not of_claims.any()])
 
 
 def effect_row(finding: Finding) -> dict[str, object]:
@@ -89,6 +90,7 @@ def effect_row(finding: Finding) -> dict[str, object]:
         "reason": verdict.reason if is_published(contrast) or verdict.result in OPEN else "",
         "absent": finding.absent,
         "limit": math.nan if contrast.limit is None else factor * contrast.limit,
+        "shared_starts": effect.n_text if effect and effect.of_blocks else "",
     }
 
 
@@ -156,10 +158,12 @@ def _subtitle(claims: list[Claim]) -> str:
         return ""
     what = " or ".join(sorted(scales, reverse=True))
     named = "what is" if scales & {SHARE, LEVEL} else "the two sides"
+    point = "start that blocks share" if any(claim.shared_starts for claim in claims) else "block"
     has_limit = any(math.isfinite(claim.limit) for claim in claims)
     dashed = " Dashed: the limit of a claim, fixed before the run." * has_limit
     return (
-        f"Every point is one block, the first on top: the {what} of {named} named in grey.{dashed}"
+        f"Every point is one {point}, the first on top: the {what} of {named} named in grey."
+        f"{dashed}"
         " At the right: the verdict, and the estimate over all blocks with its 95% interval."
         f" {ARROW}"
     )

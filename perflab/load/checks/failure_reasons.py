@@ -24,6 +24,7 @@ MIN_LASTED_SHARE = 0.99
 CLIENT_FAULTS = ("ports", "files", "machine", "script")
 # A result of the study, not a failure, where the workload says so (``may_time_out``).
 TIMEOUT = "timeout"
+ON_START = "in on_start: "
 
 
 def failed(causes: Sequence[Cause]) -> int:
@@ -48,10 +49,14 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
 
 def remarks(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Remark]:
     """Return a remark on failures that are too few to refuse the load."""
+    told = []
     number, share, text = _unexpected(result, workload, causes)
-    if not number or share > MAX_ERROR_SHARE:
-        return []
-    return [Remark(code=SOME_FAILED, side="server", text=text)]
+    if number and share <= MAX_ERROR_SHARE:
+        told.append(Remark(code=SOME_FAILED, side="server", text=text))
+    share, text = _users_lost(result, workload)
+    if 0 < share <= MAX_ERROR_SHARE:
+        told.append(Remark(code="load.users_lost", text=text))
+    return told
 
 
 def _unexpected(
@@ -125,6 +130,8 @@ def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason
         problems.append(Reason(code="load.incomplete", side="client", text=text))
     if result.stopped:
         return problems
+    if (lost := _users_lost(result, workload))[0] > MAX_ERROR_SHARE:
+        problems.append(Reason(code="load.users_lost", text=lost[1]))
     given_up = result.count(lambda rows: (rows["error"] == UNSENT) & (rows["stage"] != AFTER))
     if result.unsent + given_up:
         problems.append(_unsent(result, workload, recorded - given_up, given_up, failed))
@@ -134,6 +141,15 @@ def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason
         side: Side = "server" if failed else "unknown"
         problems.append(Reason(code="load.short", side=side, text=text))
     return problems
+
+
+def _users_lost(result: LoadResult, workload: Workload) -> tuple[float, str]:
+    """Return the share of users who did not get beyond ``on_start``, and who they are in words."""
+    users = getattr(workload.arrivals, "users", 0)
+    texts = (text for text in result.first_errors.values() if ON_START in text)
+    why = next(texts, "").partition("\n")[0]
+    text = f"{result.users_lost} of {users} users did not get beyond on_start ({why})"
+    return result.users_lost / max(1, users), text.removesuffix(" ()")
 
 
 def _unsent(

@@ -183,7 +183,8 @@ class LeanClient:
             connection.close()
             exchange.close_ns = time.monotonic_ns() - began_ns
             return
-        if sticky:
+        # No other connection may be opened for requests that a user sends side by side.
+        if sticky and not (self._waiting and len(self._open) >= self._limit):
             exchange.connection = connection
         elif self._waiting and self._waiting[0].prepared.origin == connection.origin:
             connection.send(self._waiting.popleft())
@@ -213,9 +214,10 @@ class LeanClient:
         if exchange.chain is None:
             exchange.chain = (base, exchange.sent_ns, exchange.connect_ns)
         exchange.redirects += 1
+        head, _ = exchange.reply or (b"", b"")
         try:
             exchange.prepared = followed(
-                base, location, exchange.redirects, self._life, self._allowed
+                base, location, exchange.redirects, self._life, self._allowed, head
             )
         except (TargetRefused, ValueError) as error:
             self.first_errors.note("redirect", str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Protocol
@@ -48,6 +48,8 @@ class Prepared:
             bodies = cycle(payloads)
             self.turn = lambda _user: next(bodies)
         self.wants_reply = False
+        # Takes the head of a redirect, and returns the headers of the request that follows it.
+        self.after_redirect: Callable[[bytes], Mapping[str, str]] | None = None
         # Any status is expected where there are none.
         self.statuses = request.statuses
         self.redirects = request.redirects
@@ -98,11 +100,17 @@ def render(request: Request, body: bytes, origin: Origin, closing: bool) -> byte
 
 
 def followed(
-    base: Prepared, location: str, number: int, life: Connections, allowed: Sequence[str]
+    base: Prepared,
+    location: str,
+    number: int,
+    life: Connections,
+    allowed: Sequence[str],
+    head: bytes = b"",
 ) -> Prepared:
     """Return the request that follows the ``number``th redirect of a chain (RFC 9110, 15.4).
 
-    Raise TargetRefused or ValueError for one too many, or one that leads nowhere or elsewhere.
+    ``head`` is that of the redirect: scripted users keep its cookies. Raise TargetRefused or
+    ValueError for one too many, or one that leads nowhere or elsewhere.
     """
     if number > base.redirects:
         raise TargetRefused(f"more than {base.redirects} redirects")
@@ -114,14 +122,15 @@ def followed(
     origin, path = split(url)
     if origin.scheme not in ("http", "https"):
         raise TargetRefused(f"a redirect to an address of {origin.scheme}")
+    given = base.after_redirect(head) if base.after_redirect else request.headers
     dropped = OF_ORIGINS if origin != base.origin else frozenset()
-    headers = {
-        name: value for name, value in request.headers.items() if name.lower() not in dropped
-    }
+    headers = {name: value for name, value in given.items() if name.lower() not in dropped}
     changed = {"path": path, "headers": headers}
     following = Prepared(Request.model_validate(request.model_dump() | changed), origin, life)
     following.wants_reply, following.repeats = base.wants_reply, base.repeats
     following.body_rules = base.body_rules
+    # A chain that left its origin gets the secrets of that origin no more.
+    following.after_redirect = base.after_redirect if origin == base.origin else None
     return following
 
 

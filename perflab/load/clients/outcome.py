@@ -48,8 +48,9 @@ CUT_OFF = ("aborted", "unsent")
 CUT_OFF_CODES = tuple(CODES[name] for name in CUT_OFF)
 # The stage of a measured request during which its service was paused: see perflab.trials.slices.
 PAUSED = "paused"
-# `after`: requests that keep a load up beyond its plan. `after_stop`: requests that ended after the
-# failure that ended the load (see perflab.load.records.failure_stop).
+# `after`: requests that keep a load up beyond its plan, or that scripts send after its end.
+# `after_stop`: requests that ended after the failure that ended the load (see
+# perflab.load.records.failure_stop).
 STAGES = ("warmup", "measure", "after", "after_stop")
 WARMUP, MEASURE, AFTER, AFTER_STOP = range(len(STAGES))
 MOST_KINDS = 32

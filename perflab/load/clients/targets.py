@@ -13,6 +13,7 @@ from perflab.errors import TargetRefused
 # The first address of an origin, or the error of its look-up.
 Place = OSError | tuple[socket.AddressFamily, tuple[str, int]]
 PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+ACCEPTS_WITHIN_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,23 @@ def is_this_machine(url: str) -> bool:
 
 
 def looked_up(origin: Origin) -> Place:
-    """Return the first address of an origin, or the error of its look-up."""
+    """Return the first address of an origin, or the error of its look-up.
+
+    Of ``localhost`` it is the first that accepts a connection: its server may listen on one only.
+    """
     try:
-        return addresses(origin)[0]
+        found = addresses(origin)
     except OSError as error:
         return error
+    if origin.host != "localhost" or len(found) == 1:
+        return found[0]
+    return next((place for place in found if _accepts(*place)), found[0])
+
+
+def _accepts(family: socket.AddressFamily, address: tuple[str, int]) -> bool:
+    try:
+        with socket.socket(family) as probe:
+            probe.settimeout(ACCEPTS_WITHIN_S)
+            return probe.connect_ex(address) == 0
+    except OSError:  # no socket of this family can be made
+        return False

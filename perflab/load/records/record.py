@@ -33,7 +33,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.records.spool import rows_in
 from perflab.load.records.wakeups import Wakeups
 from perflab.load.summary import LoadSummary
-from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
+from perflab.load.workload.arrivals import ClosedLoop, OpenLoop, Scripted
 from perflab.load.workload.schedule import active, planned_count
 from perflab.load.workload.windows import Cycles, cut_at, instants_of
 from perflab.load.workload.workload import Workload
@@ -204,6 +204,7 @@ def merged(
         first_errors=first_errors,
         capped=sum(report["capped"] for report in reports),
         resent=sum(report["resent"] for report in reports),
+        users_lost=sum(report.get("users_lost", 0) for report in reports),
         stopped=workload.stop.failures_reached if failure_stop else stopped,
         failure_stop=failure_stop,
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
@@ -214,6 +215,7 @@ def merged(
         kernel=kernel,
         windows=windows,
         measured_from_ns=start_ns + round(getattr(workload.arrivals, "warmup_s", 0.0) * 1e9),
+        lasts_until_ns=_planned_end_ns(workload, start_ns) if not stopped else 0,
         cycles=_cycles(workload),
         timeout_s=workload.timeout_s,
     )
@@ -223,6 +225,16 @@ def merged(
     )
     delay_share = delayed_ns / max(1, len(reports) * result.counted_ns)
     return replace(result, cpu_ns=round(used_ns), run_delay_share=delay_share)
+
+
+def _planned_end_ns(workload: Workload, start_ns: int) -> int:
+    """Return the planned end of users who act for a time; 0 for other loads."""
+    arrivals = workload.arrivals
+    if not isinstance(arrivals, ClosedLoop | Scripted) or not arrivals.duration_s:
+        return 0
+    if getattr(arrivals, "requests", 0) or getattr(arrivals, "actions", 0):
+        return 0
+    return start_ns + round((arrivals.warmup_s + arrivals.duration_s) * 1e9)
 
 
 def _cycles(workload: Workload) -> Cycles | None:

@@ -57,11 +57,13 @@ class LoadResult:
     ``steal_share`` are shares of the time in which they had no core, and which other guests of the
     machine took from their cores; ``clock_step_ms`` is how far real time moved against monotonic
     time. ``unsent`` requests were never started, ``capped`` ones waited for the cap on connections,
-    ``resent`` ones were sent again because the server had not begun them.
+    ``resent`` ones were sent again because the server had not begun them. ``users_lost`` scripted
+    users did not get beyond their ``on_start``.
     ``stopped`` says why the load was ended early; ``lasted_s`` is the time until the first worker
     with users had nothing more to do. ``measured_from_ns`` is the planned end of the warm-up of
-    scripted users. ``windows`` are begin, begin of the counted part and end of each window,
-    ``pauses`` begin and end of those of the service, both int64 arrays in ns.
+    scripted users, and ``lasts_until_ns`` the planned end of users by time (0: of other loads).
+    ``windows`` are begin, begin of the counted part and end of each window, ``pauses`` begin and
+    end of those of the service, both int64 arrays in ns.
     """
 
     folder: Path
@@ -78,7 +80,9 @@ class LoadResult:
     lasted_s: float
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
     resent: int = 0
+    users_lost: int = 0
     measured_from_ns: int = 0
+    lasts_until_ns: int = 0
     steal_share: float = 0.0
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None
@@ -130,7 +134,8 @@ class LoadResult:
 
         It begins with the first planned instant of the measure stage (of the last worker to begin)
         and ends with the last (of the first worker to end). For requests planned for one instant it
-        ends with their last end; for a load that failures ended, with the last of these.
+        ends with their last end; for a load that failures ended, with the last of these. Where
+        requests of users timed out, it ends as planned.
         """
         if self.windows is not None:
             return int(self.counted[0, 0]), int(self.counted[-1, 1])
@@ -144,10 +149,16 @@ class LoadResult:
         if ends and len(self.messages):
             # Streams go on after the last request, which often only opened them.
             ends = [max(*ends, int(self.messages["at_ns"].iloc[-1]))]
+        if ends and self.lasts_until_ns and self._has_timed_out():
+            # Who waited in vain planned nothing more, and was at work until the planned end.
+            ends = [max(*ends, self.lasts_until_ns)]
         if ends and self.failure_stop is not None:
             # All users were at work until then, even if their requests had not ended.
             ends = [self.failure_stop.at_ns]
         return max(begins, default=0), min(ends, default=0)
+
+    def _has_timed_out(self) -> bool:
+        return bool(self.measured(lambda rows: rows["error"] == CODES["timeout"]).any())
 
     def _only_listen(self) -> bool:
         """Return whether users sent no request, and got messages or heard nothing."""

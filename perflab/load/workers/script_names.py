@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 
+from perflab.load.address_secrets import without_credentials
 from perflab.load.users import User
 from perflab.load.workers.scripted import find
 
@@ -59,7 +60,11 @@ def _name_of(call: ast.Call) -> str | None:
     method, place = call.func.attr, METHODS.get(call.func.attr, 0)
     named = [item.value for item in call.keywords if item.arg == "name"]
     given = named or call.args[: place + 1]
-    texts = [item.value for item in given if isinstance(item, ast.Constant)]
+    texts = [str(item.value) for item in given if isinstance(item, ast.Constant)]
     if len(texts) < max(len(given), 1 if named else place + 1):
         return None
-    return " ".join(map(str, texts if named or place else [method.upper(), *texts]))
+    if named:
+        return " ".join(texts)
+    # As the request is recorded.
+    *before, path = texts if place else [method.upper(), *texts]
+    return " ".join([*before, without_credentials(path)])

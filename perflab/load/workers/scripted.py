@@ -18,7 +18,7 @@ from perflab.errors import ParameterError, not_installed
 from perflab.host.processes import printed_aside
 from perflab.load.clients.client import Client
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.outcome import CODES, MEASURE, WARMUP, Failed
+from perflab.load.clients.outcome import AFTER, CODES, MEASURE, WARMUP, Failed
 from perflab.load.clients.targets import Origin
 from perflab.load.records.message_record import MessageRecorder
 from perflab.load.records.names import TEMPLATE_NAMES, write_names
@@ -91,6 +91,8 @@ class ScriptedDriver:
         tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
         self.in_flight = 0
+        # Users of a load by time who did not get beyond ``on_start``.
+        self.users_lost = 0
         self.origin = origin
         self.life = life
         self._allowed, self._tls, self._headers = allowed, tls, headers or {}
@@ -231,6 +233,8 @@ class ScriptedDriver:
             # Without ``on_start`` the first wait begins at the very instant of joining.
             user.course.over_ns = joins_ns
         elif not await self._perform(user, joins_ns, user.on_start):
+            # Those with a number of actions count as unsent.
+            self.users_lost += not (self._arrivals.actions or self._stopping.is_set())
             return
         try:
             await self._act(user)
@@ -309,8 +313,12 @@ class ScriptedDriver:
 
     async def until(self, due_ns: int) -> bool:
         """Wait for an instant; return whether it came before the load was stopped."""
+        if self._stopping.is_set():
+            # A script that pauses again and again must leave all others their turns.
+            await asyncio.sleep(0)
+            return False
         if due_ns <= clock():
-            return not self._stopping.is_set()
+            return True
         due = asyncio.Event()
         self._timer.at(due_ns, due.set)
         self._waiting.add(due)
@@ -332,7 +340,7 @@ class ScriptedDriver:
             )
         exchange.template = self._names.setdefault(name, len(self._names))
         exchange.planned_ns = planned_ns
-        exchange.stage = self._stage(planned_ns)
+        exchange.stage = AFTER if self._stopping.is_set() else self._stage(planned_ns)
         self.in_flight += 1
         exchange.started_ns = clock()
         self._client.submit(exchange)

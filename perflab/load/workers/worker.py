@@ -276,6 +276,7 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
         "capped": load.client.capped,
         "resent": load.client.resent,
         "stopped": load.stopped,
+        "users_lost": getattr(load.driver, "users_lost", 0),
     }
 
 

@@ -17,6 +17,8 @@ from perflab.parameters import FrozenModel
 
 # All other braces stay as they are.
 PLACEHOLDER = re.compile(r"\{(?:(uuid|user)|random:(-?\d{1,18})-(-?\d{1,18})|line:([^{}]+))\}")
+# What may stand in the target of a request as it is.
+PATH_TEXT = re.compile(r"[!-~]*")
 # A seeded source of numbers, the number of the user and a place among lines (0 to 1) give a text.
 Fill = Callable[[random.Random, int, float], str]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,30}$")]
@@ -46,6 +48,19 @@ def problem_with(request: Request) -> str:
                     return f"{{line:{file}}}: the file has no line"
             except (OSError, UnicodeDecodeError) as error:
                 return f"{{line:{file}}}: {getattr(error, 'strerror', None) or 'is no text'}"
+    return next(filter(None, map(_unfit_for_a_path, PLACEHOLDER.findall(request.path))), "")
+
+
+def _unfit_for_a_path(placeholder: tuple[str, ...]) -> str:
+    """Return which line of a placeholder's file cannot stand in a path; empty without one."""
+    file = placeholder[-1]
+    lines = Path(file).read_text(encoding="utf-8").splitlines() if file else ()
+    for number, line in enumerate(lines, start=1):
+        if not PATH_TEXT.fullmatch(line):
+            return (
+                f"{{line:{file}}}: line {number} holds a blank or a letter beyond ASCII, which no "
+                "path has: percent-encode it"
+            )
     return ""
 
 

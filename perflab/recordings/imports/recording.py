@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ImportRefused, ParameterError
-from perflab.host.files import explained, whole_folder
+from perflab.host.files import ANEW, explained, whole_folder
 from perflab.recordings import (
     Remark,
     Run,
@@ -169,7 +169,7 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path, tool: str = "
     loads, left_out = loads_of(groups, tool)
     record = _record(loads, left_out)
     target = root / record.run_id
-    with explained(target, "nothing was recorded"):
+    with explained(target, "nothing was recorded", ANEW):
         make_root(root)
         with whole_folder(target) as folder:
             _commit(RunWriter.begin(folder, record), loads)

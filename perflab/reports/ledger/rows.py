@@ -14,8 +14,9 @@ from perflab.recordings.published_results import numbers, shared_rows
 from perflab.recordings.published_rows import Claim, Estimand, ReasonText, Row
 
 if TYPE_CHECKING:
-    from perflab.trials.experiment import Experiment, RunParameters
+    from perflab.trials.experiment import Experiment
     from perflab.trials.plan import RunPlan
+    from perflab.trials.run_parameters import RunParameters
 
 # Rows of these kinds are sizes: only the same estimand at the same load judges them.
 SIZES = ("result", "effect", "derived", "figure", "target")

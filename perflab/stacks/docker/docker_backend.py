@@ -156,21 +156,22 @@ class DockerBackend:
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self._tags: dict[str, str] = {}
+        # Ids of images by service: a tag may become that of another image during a run.
+        self._images: dict[str, str] = {}
         self._versions: dict[str, dict[str, str]] = {}
 
     def prepare(self, spec: ServiceSpec, work: Work = NO_WORK) -> str:
         """Build the service's image unless it exists, and find out what is installed in it."""
-        tag, identity = images.ensure(self.client, spec, work)
-        self._tags[spec.name] = tag
-        if tag not in self._versions:
+        _, identity = images.ensure(self.client, spec, work)
+        if self._images.get(spec.name) != identity:
             labels = read(work.labels, "environment").as_docker() if work.labels else {}
-            self._versions[tag] = images.versions(self.client, spec, tag, labels)
+            self._versions[spec.name] = images.versions(self.client, spec, identity, labels)
+        self._images[spec.name] = identity
         return identity
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions of what is installed in the service's image, by name."""
-        return self._versions.get(self._tags[spec.name], {})
+        return self._versions[spec.name]
 
     def clear(self, stack: str) -> None:
         """Remove the data that a crashed stack of this name left; it holds an old password."""
@@ -192,7 +193,7 @@ class DockerBackend:
         source = _volume_name(Labels(stack, labels.service, labels.kind))
         target = self._volume(launch)
         container = self.client.containers.create(
-            self._tags[launch.spec.name], [*COPY[1:], "/kept", data], entrypoint=COPY[0],
+            self._images[launch.spec.name], [*COPY[1:], "/kept", data], entrypoint=COPY[0],
             volumes={source: {"bind": "/kept"}, target: {"bind": data}}, network_mode="none",
             cap_drop=["ALL"], labels=labels.as_docker(), use_config_proxy=False,
         )  # fmt: skip
@@ -241,7 +242,7 @@ class DockerBackend:
         instance: DockerInstance | None = None
         try:
             container = self.client.containers.create(
-                self._tags[launch.spec.name],
+                self._images[launch.spec.name],
                 command,
                 name=f"perflab-{launch.labels.stack}-{launch.labels.service}",
                 cap_drop=["ALL"],

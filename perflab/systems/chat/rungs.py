@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from perflab.parameters import Parameters, did_you_mean
 from perflab.recordings import Contrast, published, stated
@@ -93,7 +94,8 @@ class Change(Parameters):
     after: str
     before: str
     claim_id: str = ""
-    claimed: Direction | None = None
+    # Not None: a cell "none" would be read as nothing.
+    claimed: Direction | Literal[""] = ""
     binds: bool = False
 
 
@@ -144,7 +146,7 @@ def _contrast(change: Change, share: int, refusal: str) -> Contrast:
         response=f"delivery_p{share}_ms",
         numerator={"rung": change.after},
         denominator={"rung": change.before},
-        published_direction=change.claimed,
+        published_direction=change.claimed or None,
         source=TABLE if change.claim_id else "none",
         not_testable=refusal,
     )

@@ -14,9 +14,10 @@ from perflab.load.workload import Request, Scripted, Workload
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat import PASSWORD
 from perflab.systems.chat.streams import Streams
-from perflab.trials.experiment import PresetParameters, ReadyStack
+from perflab.trials.experiment import ReadyStack
 from perflab.trials.ladders import Labelled, treatments_of
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import PresetParameters
 
 STUDY = "chat"
 BASE_CASE = ("workload", "base case")

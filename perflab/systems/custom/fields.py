@@ -18,7 +18,11 @@ from perflab.paths import services_dir
 from perflab.recordings.responses import BY_REQUEST, of_request
 from perflab.systems.custom.named_requests import NamedRequest
 from perflab.systems.custom.needs import told_by
-from perflab.trials.experiment import DesignParameters, ExplainedParameters, RunParameters
+from perflab.trials.run_parameters import (
+    DesignParameters,
+    ExplainedParameters,
+    RunParameters,
+)
 
 USERS = 4
 SERVER = "command:python3 server.py --port {port}"
@@ -27,10 +31,11 @@ Assignment = Annotated[str, Field(pattern=r"(?s)^[A-Za-z_]\w*(=.*)?$")]
 Need = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*=")]
 
 
-def of_runs(name: str, default: int) -> Any:
-    """Return a field that every run has, with another default."""
+def of_runs(name: str, default: Any = None, meaning: str = "") -> Any:
+    """Return a field that every run has, with another default or another meaning."""
     field = copy(RunParameters.model_fields[name])
-    field.default = default
+    field.default = field.default if default is None else default
+    field.description = meaning or field.description
     return field
 
 
@@ -57,6 +62,11 @@ class DuelFields(LoadParameters, ExplainedParameters, DesignParameters):
         description="how often everything is measured: a block holds one trial of each variant, in "
         "random order; not given: 10, or as many as several variants need; until_decided: blocks "
         "are added until every difference is decided",
+    )
+    backend: Literal["auto", "docker", "process"] = of_runs(
+        "backend",
+        meaning="where services run: it follows from the variants (images and Dockerfiles in "
+        "Docker, all others as processes)",
     )
     least_blocks: int = of_runs("least_blocks", 10)
     most_blocks: int = of_runs("most_blocks", 25)

@@ -130,8 +130,12 @@ class OwnServiceParameters(DuelFields):
 
     def _of_needs(self, variants: tuple[Variant, ...]) -> list[str]:
         problems = []
-        if self.needs and any(variant.kind == "url" for variant in variants):
-            problems.append("needs are only for variants that the lab starts, and url: is none")
+        if any(variant.kind == "url" for variant in variants):
+            problems += [
+                f"{name} is only for variants that the lab starts, and url: is none"
+                for name in ("needs", "setup")
+                if getattr(self, name)
+            ]
         if self.needs and self.fresh_blocks != 1:
             problems.append(
                 f"fresh_blocks = {self.fresh_blocks}: what is needed begins every block in one "
@@ -163,7 +167,7 @@ class OwnServiceParameters(DuelFields):
             if not _has_dockerfile(variant):
                 problems.append(
                     f"{variant.name}: {variant.commit[:9]} has no Dockerfile; give the command "
-                    "that starts it (--command 'python app.py --port {port}')"
+                    "that starts it (--command 'python3 app.py --port {port}')"
                     + _projects_below(begins_in(self.folder))
                 )
         if "PATH" not in self.variables:

@@ -7,10 +7,16 @@ from typing import ClassVar
 
 from perflab.errors import StackError
 from perflab.host.meters import ProcessTreeMeter
+from perflab.host.processes import program_name
 from perflab.instruments import Instrument, Load, Observation, Sensor
 from perflab.recordings import Remark
 from perflab.recordings.responses import OF_ALL, STORE_ROWS
 from perflab.stacks.listening import owners
+
+# They listen for a server in a container, or on another machine: its CPU is not theirs.
+FORWARDERS = {
+    "conmon", "docker-proxy", "passt", "pasta", "rootlesskit", "rootlessport", "slirp4netns", "ssh",
+}  # fmt: skip
 
 
 class _StoreRows(Sensor["StoreRows"]):
@@ -38,8 +44,13 @@ class StoreRows(Instrument):
 
 
 def _listeners(address: str) -> list[int]:
+    """Return the processes that serve at an address; none where they are not known here."""
     port = address.rpartition(":")[2]
-    return sorted(filter(None, owners({int(port)}))) if port.isdecimal() else []
+    if not port.isdecimal():
+        return []
+    pids = filter(None, owners({int(port)}))
+    # passt.avx2 is one of its builds.
+    return sorted(pid for pid in pids if program_name(pid).partition(".")[0] not in FORWARDERS)
 
 
 class _SharedStores(Sensor["SharedStores"]):

@@ -13,14 +13,14 @@ from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
 from perflab.stacks.spec import load_service
-from perflab.trials.experiment import (
+from perflab.trials.experiment import ReadyStack
+from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import (
     ExplainedParameters,
     PresetParameters,
-    ReadyStack,
     Requests,
     WarmupRequests,
 )
-from perflab.trials.plan import Treatment
 
 STUDY, TABLE = "inference", "results table"
 # The published row of each treatment of the durability and driver studies.

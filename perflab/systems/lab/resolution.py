@@ -17,7 +17,7 @@ from perflab.recordings import Run
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.sample_sizes import power
 from perflab.statistics.two_samples import Rate
-from perflab.trials.experiment import RunParameters
+from perflab.trials.run_parameters import RunParameters
 
 # The blocks of a run by default.
 USUAL_BLOCKS = int(RunParameters.model_fields["blocks"].default)

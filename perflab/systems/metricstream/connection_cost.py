@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+from pydantic import Field
 
 from perflab.instruments import Instrument, Load, Observation
 from perflab.instruments.requests import success_share
+from perflab.load.records.result import LoadResult
 from perflab.trials.summary import cpu_per_success
 
 NODE = "metricstream"
@@ -48,16 +50,26 @@ class ConnectionCost(Instrument):
     """Sums up a load of posts.
 
     ``success_share``: expected answers within the time-out over all measured requests that were
-    planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the server over its
-    successes in the measured stage. :func:`part_columns` adds the parts of a request.
+    planned, also those never sent; over those of a ``target_rate`` (requests/s, 0: none) where
+    users who wait for answers are to keep it. ``server_cpu_us_per_request``: CPU time of the server
+    over its successes in the measured stage. :func:`part_columns` adds the parts of a request.
     """
+
+    target_rate: float = Field(default=0.0, ge=0)
 
     def observe(self, load: Load) -> Observation:
         """Return columns only."""
         of_server = load.samples[load.samples["service"] == NODE]
         columns = {
-            "success_share": success_share(load.result),
+            "success_share": self._success_share(load.result),
             **cpu_per_success("server_cpu_us_per_request", of_server, load.result),
             **part_columns(load.result.requests),
         }
         return Observation(columns)
+
+    def _success_share(self, result: LoadResult) -> float:
+        if not self.target_rate:
+            return success_share(result)
+        achieved = result.throughput_rps / self.target_rate
+        # The edges of the stage may hold a few answers more than the rate has in it.
+        return 1.0 if achieved > 1.0 else achieved

@@ -1,7 +1,7 @@
 """The rungs (``rungs.csv``), and the published claims as contrasts (``contrasts.csv``).
 
-Only directions are compared, no sizes: the study defines neither its success nor the load of each
-phase, and it never measured the effect of keep-alive that it expects.
+The study defines neither its success nor the load of each phase, so of these only directions are
+compared. It states one size, that of keep-alive, which it expects and never measured.
 """
 
 from __future__ import annotations
@@ -62,10 +62,11 @@ class Rung(Labelled):
 LADDER = read_ladder(HERE / "rungs.csv", Rung)
 
 
-def contrasts(rungs: Collection[str], as_published: bool) -> list[Contrast]:
+def contrasts(rungs: Collection[str], as_published: bool, sized: bool) -> list[Contrast]:
     """Return every contrast whose rungs the run has.
 
-    ``as_published`` says whether the load is the study's: a level is claimed at no other.
+    ``as_published`` says whether the load is the study's: a level is claimed at no other. ``sized``
+    says the same of a server that may have less than a core, as closed loops need it here.
     """
     rows = (row for row in CONTRASTS if row.scale != "level" or as_published)
-    return having((row.contrast(STUDY) for row in rows), rungs)
+    return having((row.contrast(STUDY, sized=sized) for row in rows), rungs)

@@ -24,6 +24,9 @@ FRAMEWORK_THREADS = 40
 HERE = Path(__file__).parent
 CONTRASTS = rows_of(HERE / "contrasts.csv", ContrastRow)
 STUDY = "registry"
+# The rung with one client.
+ALONE = "one_client"
+SHARED = "all downloads share the bytes of one link, which one by itself has alone"
 RESULTS = "results table"
 
 
@@ -74,9 +77,16 @@ def lanes(rung: Rung, cores: int) -> int | None:
     return max(1, threads // RANGES) if rung.handler == "ranged" else threads
 
 
-def contrasts(rungs: Collection[str], as_published: bool) -> list[Contrast]:
+def contrasts(rungs: Collection[str], as_published: bool, shares_link: bool) -> list[Contrast]:
     """Return every contrast whose rungs the run has.
 
-    ``as_published`` says whether published sizes may be compared, given load and link.
+    ``as_published`` says whether published sizes may be compared, given load and link. Where all
+    downloads share the link's bytes, this alone sets how one of many compares with one by itself.
     """
-    return having((row.contrast(STUDY, sized=as_published) for row in CONTRASTS), rungs)
+    of_run = having((row.contrast(STUDY, sized=as_published) for row in CONTRASTS), rungs)
+    set_by_load = {"set_by_load": SHARED} if shares_link else {}
+    alone = {"rung": ALONE}
+    return [
+        contrast.model_copy(update=set_by_load) if contrast.denominator == alone else contrast
+        for contrast in of_run
+    ]

@@ -16,6 +16,7 @@ from perflab.load.clients.targets import (
     addresses,
     is_loopback,
     is_this_machine,
+    looked_up,
     refuse_foreign,
     split,
 )
@@ -118,6 +119,26 @@ def test_a_host_name_is_this_machine_where_its_address_is(
     where = [(family, socket.SOCK_STREAM, 6, "", (address, 80))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
     assert is_this_machine("http://shop:80/") == is_here
+
+
+def test_localhost_leads_to_the_one_of_its_addresses_on_which_a_server_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.socket(socket.AF_INET) as v4, socket.socket(socket.AF_INET6) as v6:
+        v4.bind(("127.0.0.1", 0))
+        port = v4.getsockname()[1]
+        v6.bind(("::1", port))
+        old, new = (socket.AF_INET, ("127.0.0.1", port)), (socket.AF_INET6, ("::1", port))
+        both = [(family, socket.SOCK_STREAM, 6, "", where) for family, where in (new, old)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+        origin = Origin("http", "localhost", port)
+        assert looked_up(origin) == old, "nobody listens"
+        v6.listen()
+        assert looked_up(origin) == new
+        v4.listen()
+        assert looked_up(origin) == old
+        v4.close()
+        assert looked_up(Origin("http", "shop", port)) == old, "no other host is tried"
 
 
 def test_a_localhost_that_resolves_to_another_machine_is_not_connected_to(

@@ -20,7 +20,8 @@ from perflab.reports.rules import findings_of
 from perflab.sweeps.cells import open_sweep
 from perflab.trials.plan import RunPlan
 from tests.reports.ledger.conftest import Bring, Write
-from tests.support.synthetic import NO_WRITE, Planted
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import NO_WRITE
 from tests.systems.planned import plan_of
 
 EFFECT = "published effects / synchronous_commit off against on / throughput_change"

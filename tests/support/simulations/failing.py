@@ -40,10 +40,11 @@ def closed_loop(
     return load_result(folder, np.zeros(REQUESTS), change=change, timeout_s=TIMEOUT_S)
 
 
-def columns_of(result: LoadResult) -> dict[str, float]:
+def columns_of(result: LoadResult, pacing_s: float = 0.0) -> dict[str, float]:
     """Return the columns of a trial's requests."""
     columns = request_columns(result)
-    load = Load(WORK, result, pd.DataFrame(), ())
+    arrivals = WORK.arrivals.model_copy(update={"pacing_s": pacing_s})
+    load = Load(WORK.model_copy(update={"arrivals": arrivals}), result, pd.DataFrame(), ())
     errors = result.measured(lambda rows: rows["error"])
     counts = {"requests": len(errors), "errors": int((errors != 0).sum())}
     return {**columns, **throughput_ends(columns, load), **counts}

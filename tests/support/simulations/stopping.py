@@ -7,7 +7,7 @@ import numpy as np
 from perflab.recordings import UntilDecided
 from perflab.statistics import signed_rank
 from perflab.statistics.interim_analysis import ending_sums, going_on, planned
-from perflab.trials.experiment import RunParameters
+from perflab.trials.run_parameters import RunParameters
 from tests.support.simulations.differences import CONDITIONS, drawn_trials
 from tests.support.simulations.verdicts import ever_shown
 

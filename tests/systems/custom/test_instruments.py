@@ -140,6 +140,19 @@ def test_the_check_of_a_body_that_does_not_end_ends(head: bytes, goes_on: bool, 
             ask(listening.getsockname()[1], Request(), timeout_s=0.3)
 
 
+def test_early_hints_are_not_the_answer_that_is_checked() -> None:
+    def serve(listening: socket.socket) -> None:
+        client, _ = listening.accept()
+        with client:
+            client.recv(1 << 16)
+            client.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        ask(listening.getsockname()[1], Request(expect_body="ok"), timeout_s=5.0)
+
+
 def test_another_wrong_answer_is_told_with_the_log_and_what_else_may_be_expected() -> None:
     with answering(lambda *_: (500, "")) as port:
         told = refused(Request(), 500, port)

@@ -55,15 +55,17 @@ def test_two_revisions_take_turns_without_the_work_tree_and_leave_nothing_behind
     raw.mkdir()
     monkeypatch.setenv("TMPDIR", str(raw))
     before, sources = git(repository, "status", "--porcelain"), facts.sources()
+    counted = f"python3 -c 'import os; print(len(os.sched_getaffinity(0)))' > {tmp_path}/cores"
     run = api.run(
         "custom_service",
         {
             **SMALL, "variants": ["old=git:.@v1", "new=git:.@HEAD"], "folder": str(repository),
-            "command": COMMAND, "prepare": "test -f server.py && echo made > prepared",
+            "command": COMMAND, "prepare": f"test -f server.py && {counted} && touch prepared",
             "design": "slices", "slice_ms": 300, "duration_s": 1.0,
         },
     )  # fmt: skip
     assert run.record.state == "finished"
+    assert int((tmp_path / "cores").read_text()) == len(os.sched_getaffinity(0))
     trials = run.trials().set_index("treatment")
     assert len(trials) == 4
     costs = trials.groupby(level=0)["service_cpu_us_per_request"].min()

@@ -17,6 +17,7 @@ from perflab.analysis.evaluation import evaluate
 from perflab.reports.duel_notes import notes
 from perflab.reports.duel_pairs import pairs_of
 from perflab.reports.duels import beside_the_answer
+from perflab.systems.custom import stores
 from perflab.systems.custom.stores import SharedStores
 
 # It works 5 ms for each request, in a child, as databases do.
@@ -86,6 +87,21 @@ def test_a_store_named_without_a_port_is_told_as_unknown_and_fails_no_trial() ->
     assert sensor.meters() == {}
     (warning,) = sensor.observe(nothing).warnings
     assert warning.text.startswith("who listens at 127.0.0.1 is not known here")
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("program", ["docker-proxy", "ssh", "passt.avx2"])
+def test_a_forwarder_is_not_taken_for_the_store_behind_it(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "owners", lambda _ports: {7, None})
+    monkeypatch.setattr(stores, "program_name", {7: program}.__getitem__)
+    nothing: Any = None
+    sensor = SharedStores(addresses=("127.0.0.1:5432",)).sensor(nothing)
+    sensor.before()
+    assert sensor.meters() == {}
+    (warning,) = sensor.observe(nothing).warnings
+    assert warning.text.startswith("who listens at 127.0.0.1:5432 is not known here: its CPU")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import psutil
 import pytest
 
 from perflab import systems
+from perflab.stacks.builds import copy_of
 from perflab.stacks.commands import NO_WORK
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec, load_service
@@ -92,6 +94,61 @@ def test_what_was_prepared_is_kept_for_another_path_and_made_anew_for_another_pr
     for spec in services(against="main", folder=str(repository), prepare=f"{note}; true"):
         prepared(spec)
     assert (tmp_path / "count").read_text().count("made") == 4
+
+
+@pytest.mark.promise
+def test_every_duel_begins_with_the_files_as_they_were_made(repository: Path) -> None:
+    made = "mkdir made cache && echo 1 > made/kept && ln -s kept made/link && echo x > gone"
+    spec, _ = services(against="main", folder=str(repository), prepare=made)
+    tree = prepared(spec)
+    before = listed(tree)
+    (tree / "app.db").write_text("the orders of this duel")
+    (tree / "made" / "kept").write_text("2\n")
+    (tree / "made" / "link").unlink()
+    (tree / "made" / "link").mkdir()
+    (tree / "gone").unlink()
+    (tree / "cache").rmdir()
+    (tree / "cache").symlink_to(repository)
+    (tree / "server.py").chmod(0o777)
+    assert prepared(spec) == tree
+    assert listed(tree) == before
+    assert (tree / "made" / "link").read_text() == "1\n"
+    assert not (tree / "server.py").stat().st_mode & 0o111
+    assert (repository / "server.py").exists(), "no link is followed"
+
+
+def test_a_tree_without_a_copy_is_made_anew(repository: Path) -> None:
+    spec, _ = services(against="main", folder=str(repository), prepare="echo 1 >> made")
+    tree = prepared(spec)
+    shutil.rmtree(copy_of(tree))
+    (tree / "app.db").touch()
+    assert prepared(spec) == tree
+    assert (tree / "made").read_text() == "1\n"
+    assert not (tree / "app.db").exists()
+
+
+@pytest.mark.promise
+def test_what_was_prepared_with_another_value_of_a_variable_is_made_anew(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {"env": ["MODE_OF_TREE"], "prepare": 'echo "$MODE_OF_TREE" > m && date +%N > made'}
+    seen = []
+    for mode in ("a", "b", "b"):
+        monkeypatch.setenv("MODE_OF_TREE", mode)
+        spec, _ = services(against="main", folder=str(repository), **values)
+        tree = prepared(spec)
+        assert (tree / "m").read_text() == f"{mode}\n"
+        seen.append((tree / "made").read_text())
+    assert seen[0] != seen[1] == seen[2]
+
+
+def test_a_preparation_compiles_python_into_no_folder_of_the_lab(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    noted = "python3 -c 'import sys; print(sys.pycache_prefix)' > seen"
+    spec, _ = services(against="main", folder=str(repository), prepare=noted)
+    assert (prepared(spec) / "seen").read_text() == "None\n"
 
 
 def test_a_preparation_that_failed_is_not_kept(repository: Path, tmp_path: Path) -> None:

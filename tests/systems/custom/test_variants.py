@@ -134,6 +134,14 @@ def test_no_credential_of_a_command_stays_among_its_arguments() -> None:
     assert service.environment["DB_PASSWORD"].startswith("{env:DB_PASSWORD")
 
 
+def test_a_setup_may_take_hours_and_not_for_ever() -> None:
+    parameters = checked(needs=["db=postgres"], setup="fill")
+    treatment = systems.experiment("custom_service").treatments(parameters)[0]
+    setup = load_service(treatment.stack.nodes[-1].service).setup
+    assert setup is not None
+    assert 3600 < setup.timeout_s <= 24 * 3600
+
+
 def test_at_the_root_of_a_monorepo_the_folders_of_projects_are_named(repository: Path) -> None:
     place = repository / "services" / "quotes"
     place.mkdir(parents=True)

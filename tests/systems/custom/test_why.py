@@ -26,9 +26,9 @@ def duel(runs: Path, planted: str, *words: str) -> subprocess.CompletedProcess[s
     )  # fmt: skip
 
 
-def asked(runs: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    figures = str(runs / "figures")
-    return perflab("duel", "--why", *words, PERFLAB_RUNS=str(runs), PERFLAB_FIGURES=figures)
+def asked(runs: Path, *words: str, why: str = "--why") -> subprocess.CompletedProcess[str]:
+    folders = {"PERFLAB_RUNS": str(runs), "PERFLAB_FIGURES": str(runs / "figures")}
+    return perflab("duel", *filter(None, [why]), *words, **folders)
 
 
 @pytest.mark.slow
@@ -85,16 +85,23 @@ ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Answer).serve_foreve
 
 
 @pytest.mark.slow
-def test_the_function_in_which_requests_wait_for_a_lock_is_named(tmp_path: Path) -> None:
+def test_the_function_in_which_requests_wait_for_a_lock_is_named_also_later(tmp_path: Path) -> None:
     (tmp_path / "locked.py").write_text(LOCKED)
     server = f"command:{sys.executable} {tmp_path / 'locked.py'}"
+    runs = tmp_path / "runs"
     done = asked(
-        tmp_path / "runs", "--variant", f"old={server}", "--variant", f"new={server} lock",
-        "--users", "6", "--blocks", "1", "--duration", "0.3", "--warmup", "0.1", "--json",
+        runs, "--variant", f"old={server}", "--variant", f"new={server} lock",
+        "--users", "6", "--blocks", "1", "--duration", "0.3", "--warmup", "0.1", "--json", why="",
     )  # fmt: skip
     assert done.returncode in (0, 4), done.stderr
-    lines = json.loads(done.stdout)["answers"]
+    (path,) = runs.glob("2*")
+    before = Run(path).trials()
+    later = asked(runs, "--resume", path.name, "--json")
+    assert later.returncode in (0, 4), later.stderr
+    lines = json.loads(later.stdout)["answers"]
     assert any("requests wait in guarded (" in line for line in lines), lines
+    assert Run(path).trials().equals(before)
+    assert Run(path).record.parameters["why"]
 
 
 def test_why_of_a_service_that_the_lab_does_not_start_is_refused() -> None:

@@ -12,7 +12,8 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import joined
 from perflab.analysis.results import AgainstStudy
 from perflab.recordings import Run
-from tests.support.synthetic import Planted, write_run
+from tests.support.planted_trial import Planted
+from tests.support.synthetic import write_run
 from tests.systems.planned import plan_of
 
 

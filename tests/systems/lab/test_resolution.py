@@ -23,7 +23,8 @@ from perflab.systems.lab.resolution import (
     work_share,
 )
 from tests.support.children import SLEEPS, child
-from tests.support.synthetic import APP_SHARE, Planted, write_run
+from tests.support.planted_trial import APP_SHARE, Planted
+from tests.support.synthetic import write_run
 
 APP = {"app": 0.8}
 # The planted share of work in the time at the service, times the mean of its spread; 0.2% of the

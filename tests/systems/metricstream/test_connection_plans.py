@@ -26,6 +26,7 @@ from perflab.recordings import Run
 from perflab.stacks.plan import Node
 from perflab.statistics import interim_analysis
 from perflab.statistics.comparison import effect_of
+from perflab.systems.metricstream.connection_cost import ConnectionCost
 from perflab.systems.metricstream.rules import (
     CLIENT,
     MAIN,
@@ -61,6 +62,18 @@ def test_a_published_range_is_contradicted_by_less_than_its_low_end() -> None:
     for factor, result in factors.items():
         logs = [math.log(factor) + 0.001 * number for number in range(8)]
         assert judge(effect_of(pd.Series(logs)), kept_alive).result is result
+
+
+def test_keep_alive_has_a_published_size_at_the_clients_of_the_study_alone() -> None:
+    for changes, is_sized in (
+        ({}, True), ({"server_cpus": 0.1, "backend": "docker"}, True), ({"clients": 5}, False),
+    ):  # fmt: skip
+        (kept_alive,) = (
+            contrast
+            for contrast in plan(sets=("saturation",), **changes).contrasts
+            if contrast.name == "full_pool_keeps_reused against full_pool_closes_new, throughput"
+        )
+        assert (kept_alive.published_ratio is not None) == is_sized
 
 
 def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connections() -> None:
@@ -139,6 +152,24 @@ def test_a_cpu_limit_reaches_only_the_server_and_is_recorded() -> None:
 def test_a_cpu_limit_that_the_kernel_does_not_accept_is_refused_before_the_run(cpus: float) -> None:
     with pytest.raises(ParameterError, match="server_cpus"):
         plan(server_cpus=cpus)
+
+
+def test_clients_who_wait_for_answers_keep_the_target_rate_at_most(tmp_path: Path) -> None:
+    (treatment,) = plan(rungs="phase_1", loop="closed").treatments
+    users = treatment.workload.arrivals
+    assert isinstance(users, ClosedLoop)
+    assert users.users / users.pacing_s == 2000.0
+    assert users.duration_s == 0.6
+    assert (treatment.levels["load"], treatment.workload.connections.most) == (
+        "2000/s by 100 users", 0,
+    )  # fmt: skip
+    (cost,) = [item for item in treatment.instruments if isinstance(item, ConnectionCost)]
+    result = load_result(tmp_path, np.linspace(1, 2, 90))
+    samples = pd.DataFrame({"service": []})
+    load: Any = SimpleNamespace(result=result, samples=samples)
+    for target, share in ((2 * result.throughput_rps, 0.5), (result.throughput_rps / 2, 1.0)):
+        achieved = cost.model_copy(update={"target_rate": target}).observe(load)
+        assert achieved.columns["success_share"] == pytest.approx(share)
 
 
 def test_requests_that_were_never_sent_are_no_successes(tmp_path: Path) -> None:

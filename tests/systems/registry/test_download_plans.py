@@ -58,6 +58,16 @@ def test_threads_limit_how_many_downloads_run_at_a_time() -> None:
     assert lanes(RUNGS["step_1"], cores=64) == 32
 
 
+def test_a_link_that_all_share_sets_what_one_of_many_takes() -> None:
+    for shared, is_set in (("unlimited", False), (39_296_264, True)):
+        (alone,) = [
+            contrast
+            for contrast in plan(sets="clients", shared_bytes_per_s=shared).contrasts
+            if contrast.name == "step_3 against one_client, mean"
+        ]
+        assert bool(alone.set_by_load) == is_set
+
+
 def test_with_the_load_from_inside_the_lab_only_probes_and_no_service_is_shared() -> None:
     run_plan = plan(sets=["inside"], clients=7, timeout_s=9)
     for treatment in run_plan.treatments:

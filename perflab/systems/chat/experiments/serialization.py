@@ -12,8 +12,9 @@ from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.stacks import Codec, CodecLevels
-from perflab.trials.experiment import Experiment, RunParameters
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import RunParameters
 
 Operation = Literal["serialize", "deserialize", "serialize_values", "deserialize_values"]
 MessageName = Literal["published", "chat"]

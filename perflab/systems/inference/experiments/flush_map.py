@@ -29,8 +29,9 @@ from perflab.systems.inference.stacks import (
     WorkerLevels,
     published_rps,
 )
-from perflab.trials.experiment import Blocks, Experiment, Requests, WarmupRequests
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import Blocks, Requests, WarmupRequests
 
 FlushMs = Annotated[float, Field(ge=0, le=1000)]
 PoolSize = Annotated[int, Field(ge=1, le=200)]

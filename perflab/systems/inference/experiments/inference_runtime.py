@@ -20,8 +20,9 @@ from perflab.systems.inference.stacks import (
     InferenceParameters,
     Runtime,
 )
-from perflab.trials.experiment import Experiment, Requests, WarmupRequests
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import Requests, WarmupRequests
 
 CONTRASTS = rows_of(Path(__file__).with_suffix(".csv"), ContrastRow)
 

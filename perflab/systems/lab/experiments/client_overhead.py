@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
-from perflab.trials.experiment import Experiment, RunParameters, TrialSeconds
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import RunParameters, TrialSeconds
 
 SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"
 

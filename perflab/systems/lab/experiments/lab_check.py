@@ -18,8 +18,9 @@ from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import Value
 from perflab.systems.lab.resolution import FACTOR, OVERLOAD, STALLED
-from perflab.trials.experiment import Experiment, Requests, RunParameters, WarmupRequests
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import Requests, RunParameters, WarmupRequests
 
 SOURCE = "planted by this experiment"
 # The share of time in which the client is stopped, and its load in the rest.

@@ -23,8 +23,9 @@ from perflab.systems.llm.rungs import (
 )
 from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
-from perflab.trials.experiment import Experiment, Preset
+from perflab.trials.experiment import Experiment
 from perflab.trials.ladders import LadderParameters, treatments_of
+from perflab.trials.run_parameters import Preset
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 METHOD = "method"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -26,8 +26,9 @@ from perflab.systems.metricstream.rungs import (
     Rung,
     contrasts,
 )
-from perflab.trials.experiment import Experiment, Preset, TrialSeconds
+from perflab.trials.experiment import Experiment
 from perflab.trials.ladders import LadderParameters, treatments_of
+from perflab.trials.run_parameters import Preset, TrialSeconds
 
 NAIVE_NODE = "naive_client"
 # The server refuses connections beyond its own limit, which is at least this.
@@ -74,6 +75,12 @@ class LifeCycleParameters(LadderParameters):
     )
     target_rate: float = Field(
         default=2000.0, gt=0, le=100_000, description="planned requests a second"
+    )
+    loop: Literal["open", "closed"] = Field(
+        default="open",
+        description="how the lab's clients ask at the target rate: open (by the clock, whatever "
+        "the server does), closed (each of them every clients/target_rate seconds, or later, when "
+        "it has its answer: success is then the achieved over the target rate)",
     )
     duration_s: TrialSeconds = 0.6
     warmup_s: float = Field(default=0.2, ge=0, le=60, description="seconds of warm-up before them")
@@ -123,11 +130,12 @@ class LifeCycleParameters(LadderParameters):
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
     """Return a rung's levels beside its name."""
     rate, count = f"{parameters.target_rate:.12g}/s", f"{parameters.clients} users"
+    at_rate = rate if parameters.loop == "open" or rung.load_from != "lab" else f"{rate} by {count}"
     return {
         **rung.settings,
         "connection": rung.connection,
         "metrics": rung.metrics,
-        "load": count if rung.load == "closed" else rate,
+        "load": count if rung.load == "closed" else at_rate,
         "load_from": rung.load_from,
     }
 
@@ -169,7 +177,9 @@ def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument
     """Return the instruments of a rung."""
     if rung.load_from == "lab":
         count = ServerCount(node=NODE, item="samples_taken", of_each=rung.metrics)
-        return (*STANDARD, count, ConnectionCost())
+        is_paced = rung.load == "target" and parameters.loop == "closed"
+        cost = ConnectionCost(target_rate=parameters.target_rate if is_paced else 0.0)
+        return (*STANDARD, count, cost)
     others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
     told = OtherLoad(
         node=NAIVE_NODE,
@@ -194,8 +204,12 @@ def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
             timeout_s=parameters.timeout_s,
             may_time_out=True,
         )
-    is_closed = rung.load == "closed"
-    at_rate = _at_rate(parameters, parameters.target_rate)
+    arrivals: OpenLoop | ClosedLoop = _at_rate(parameters, parameters.target_rate)
+    if rung.load == "closed":
+        arrivals = _closed(parameters)
+    elif parameters.loop == "closed":
+        arrivals = _paced(parameters)
+    is_open = isinstance(arrivals, OpenLoop)
     return Workload(
         request=Request(
             node=NODE,
@@ -205,8 +219,8 @@ def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
             body=body(rung.metrics),
             expect_status=202,
         ),
-        arrivals=_closed(parameters) if is_closed else at_rate,
-        connections=Connections(reuse=rung.connection, most=0 if is_closed else parameters.clients),
+        arrivals=arrivals,
+        connections=Connections(reuse=rung.connection, most=parameters.clients if is_open else 0),
         timeout_s=parameters.timeout_s,
         may_time_out=True,
     )
@@ -228,6 +242,19 @@ def _closed(parameters: LifeCycleParameters) -> ClosedLoop:
     )
 
 
+def _paced(parameters: LifeCycleParameters) -> ClosedLoop:
+    """Return users who join within a pace, so that their requests come evenly at first."""
+    pace_s = parameters.clients / parameters.target_rate
+    return ClosedLoop(
+        users=parameters.clients,
+        duration_s=parameters.duration_s,
+        warmup_s=parameters.warmup_s,
+        pacing_s=pace_s,
+        ramp_s=min(pace_s, parameters.warmup_s),
+        max_duration_s=SLOWEST_S,
+    )
+
+
 def _at_rate(parameters: LifeCycleParameters, rate: float) -> OpenLoop:
     stage = Stage(rate=rate, duration_s=_length_s(parameters))
     return OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s)
@@ -239,6 +266,8 @@ def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
         f"success is the share of planned requests that get a 202 within {parameters.timeout_s:g} "
         "s; the study does not define its success, so its percentages are shown and not compared"
     )
+    if parameters.loop == "closed":
+        success = success.replace("planned requests", "the target rate's requests")
     on_plan = [Remark(code="metricstream.success", text=success)]
     of_run = parameters.chosen_rungs.values()
     if LEVELS_OF in parameters.chosen_rungs:
@@ -282,6 +311,10 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: treatments_of(
         parameters.chosen_rungs, parameters, levels, stack, workload, instruments
     ),
-    contrasts=lambda parameters: contrasts(parameters.chosen_rungs, not parameters.differences()),
+    contrasts=lambda parameters: contrasts(
+        parameters.chosen_rungs,
+        as_published=not parameters.differences(),
+        sized=not parameters.differences(server_cpus=None),
+    ),
     warnings=remarks,
 )

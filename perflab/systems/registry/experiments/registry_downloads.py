@@ -22,8 +22,9 @@ from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
 from perflab.systems.registry.counts import RegistryCounts
 from perflab.systems.registry.rungs import LADDER, RESULTS, STUDY, Rung, contrasts, lanes
 from perflab.systems.registry.stacks import PATH, model_crc32, stack
-from perflab.trials.experiment import Experiment, Preset
+from perflab.trials.experiment import Experiment
 from perflab.trials.ladders import LadderParameters, treatments_of
+from perflab.trials.run_parameters import Preset
 
 NODE = "registry"
 MODEL_SIZE = ("system", "Tiny-LLM", "size")
@@ -61,8 +62,8 @@ CUT_OFF = {
 class DownloadParameters(LadderParameters):
     """Parameters of the experiments on downloads.
 
-    The defaults are a tenth of the published size and time-out at the published bytes per second of
-    a connection: downloads keep their order in the ladder and take a tenth of the time.
+    The defaults are a tenth of the published size and time-out, at the same bytes per second of a
+    connection: downloads keep their order in the ladder and take a tenth of the time.
     """
 
     ladder: ClassVar = LADDER
@@ -245,7 +246,11 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: treatments_of(
         parameters.chosen_rungs, parameters, levels, stack_of, workload, instruments
     ),
-    contrasts=lambda parameters: contrasts(parameters.chosen_rungs, not parameters.differences()),
+    contrasts=lambda parameters: contrasts(
+        parameters.chosen_rungs,
+        not parameters.differences(),
+        parameters.shared_bytes_per_s != "unlimited",
+    ),
     warnings=lambda parameters: parameters.not_compared(
         "registry.load", "published sizes are not compared, because "
     ),

@@ -7,8 +7,9 @@ from sixth.tally.taking import Taken
 from perflab.instruments import STANDARD
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published
-from perflab.trials.experiment import Experiment, RunParameters
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
+from perflab.trials.run_parameters import RunParameters
 
 # All byte values, so that no text could pass for it.
 BODY = bytes(range(256)) * 4
