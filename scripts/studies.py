@@ -23,6 +23,7 @@ from sentences import faults
 from perflab.analysis.answers import NOT_DECIDED, YES
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.noise import doubt
+from perflab.analysis.results import AgainstStudy
 from perflab.figures import save_view
 from perflab.figures.export import rendered
 from perflab.paths import project_root, reference_dir
@@ -46,6 +47,7 @@ COLUMNS = ("claim", "study", "here [95%]", "n", "run")
 # What stands for the study where no size of it is compared: its size is of another measure or load,
 # or it gives none.
 DIRECTION, NO_EFFECT = "direction only", "no effect"
+NOT_TESTABLE = AgainstStudy.NOT_TESTABLE.value
 # The figures that the documents show, as SVG, by their run; each with its table.
 FIGURES = {
     "reference:sync_vs_async": ("throughput",),
@@ -77,7 +79,7 @@ LEFT_OUT = re.compile(
     r"with the values made|seen in the mean|requests at failure|\((?:batch|tools)\)|of pings|"
     r"(?:fastest|median|slowest) \(a bound|of what is sent|second core|volume grows|profiling at|"
     r"(?:300|325|350|375|400|425) users|protobuf instead|logins, lowers|under way \(|"
-    r"mutex per client|producer and consumers|leaves success|(?:8.9|7.65) times|saves CPU$|"
+    r"mutex per client|difference to the mean|CPU \(pool\)|(?:8.9|7.65) times|saves CPU$|"
     r"less CPU(?! seems)|uvloop saves|off saves|"
     r"once permessage|\(epoll\)$|"
     r"flush(?: of .* ms)?, \d+ worker|, 1 worker\)|1 s faster \((?:128|256) "
@@ -173,6 +175,9 @@ def _of_runs(found: Sequence[tuple[str, Claim]]) -> tuple[str, str, str]:
     by_answer: dict[str, list[tuple[str, Claim]]] = {}
     for name, claim in found:
         by_answer.setdefault(_word(claim[2]), []).append((name, claim))
+    # A load that sets an answer says nothing beside one that does not.
+    tested = {word: of for word, of in by_answer.items() if not word.startswith(NOT_TESTABLE)}
+    by_answer = tested or by_answer
     order = sorted(by_answer, key=lambda answer: answer == NOT_DECIDED)
     texts, names = [], []
     for answer in order:

@@ -84,7 +84,7 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     monkeypatch.setattr("sys.argv", ["perflab", *words])
     done = CliRunner().invoke(app, words)
     lines = done.stdout.splitlines()
-    assert (done.exit_code, len(lines) <= 25) == (status, True), done.output
+    assert (done.exit_code, len(lines) <= 26) == (status, True), done.output
     assert lines[0].startswith("new is 35% slower [")
     assert lines[0].endswith(f": {end}")
     assert lines[2].split() == ["response", "old", "new", "ratio", "[95%]", "n", "verdict"]

@@ -105,7 +105,8 @@ def causes_of(run: Run, new: str, old: str) -> Causes | None:
     if loaded is None:
         return causes
     trials = loaded.current_trials()
-    throughputs = trials.groupby("treatment")["throughput_rps"].mean().to_dict()
+    means = trials.groupby("treatment")["throughput_rps"].mean()
+    throughputs = {str(name): float(mean) for name, mean in means.items()}
     text = only_under_load(
         measured_of(loaded, "accounts"), measured_of(loaded, "times"),
         throughputs, new, old, causes.response,

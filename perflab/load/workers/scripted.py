@@ -313,11 +313,12 @@ class ScriptedDriver:
 
     async def until(self, due_ns: int) -> bool:
         """Wait for an instant; return whether it came before the load was stopped."""
+        is_due = due_ns <= clock()
         if self._stopping.is_set():
             # A script that pauses again and again must leave all others their turns.
             await asyncio.sleep(0)
             return False
-        if due_ns <= clock():
+        if is_due:
             return True
         due = asyncio.Event()
         self._timer.at(due_ns, due.set)

@@ -38,7 +38,8 @@ def planned_today(run: Run) -> RunPlan | None:
 
 def question_key(contrast: Contrast) -> str:
     """Return a contrast without its wording and without what depends on the machine."""
-    return contrast.model_dump_json(exclude={"claim", "source", "not_testable"})
+    wording = {"claim", "source", "not_testable", "asks", "subject"}
+    return contrast.model_dump_json(exclude=wording)
 
 
 @dataclass

@@ -135,7 +135,7 @@ def test_no_credential_of_a_command_stays_among_its_arguments() -> None:
 
 
 def test_a_setup_may_take_hours_and_not_for_ever() -> None:
-    parameters = checked(needs=["db=postgres"], setup="fill")
+    parameters = checked(needs=["db=postgres"], setup="true")
     treatment = systems.experiment("custom_service").treatments(parameters)[0]
     setup = load_service(treatment.stack.nodes[-1].service).setup
     assert setup is not None
