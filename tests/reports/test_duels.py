@@ -271,6 +271,8 @@ def test_a_duel_says_first_that_its_variants_give_different_answers(
     )
     page, notes = page_text(duel_of_two, findings), shown_answers(duel_of_two, findings).notes
     assert ((told in page), (told in notes)) == (bool(expected), bool(expected))
+    full = CliRunner().invoke(app, ["show", "--full", str(duel_of_two.path)]).stdout
+    assert ("They may not do the same work" in " ".join(full.split())) == bool(expected)
 
 
 @pytest.mark.promise

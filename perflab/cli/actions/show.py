@@ -30,7 +30,7 @@ from perflab.recordings import Run
 from perflab.recordings.display import Shown
 from perflab.recordings.schema import is_imported
 from perflab.reports.cells import cell_text
-from perflab.reports.duels import are_variants, variant_sentences
+from perflab.reports.duels import above_the_answer, are_variants, variant_sentences
 from perflab.reports.methods import first_said
 from perflab.reports.rules import findings_of
 from perflab.reports.runs import state_of
@@ -96,6 +96,8 @@ def _print_answers(run: Run) -> None:
 def _print_all(run: Run) -> None:
     """Print verdicts, every trial, with the reasons of those that do not count, and the noise."""
     console = make_console()
+    for line in above_the_answer(run):
+        print_note(line)
     _print_first_said(run)
     print_shown(replace(shown_findings(run, findings_of(run)), heading="Verdicts"))
     console.print()
