@@ -30,10 +30,8 @@ from perflab.load.report import summary
 from perflab.load.summary import LoadSummary
 from perflab.load.summary_table import table
 from perflab.load.users import NotServed, Reply, User, action, actions
-from perflab.load.workers.script_names import request_names
 from perflab.load.workers.scripted import find
 from perflab.load.workload import Request, Scripted, Workload
-from tests.load.clients.hostile import OK, Hostile, Part, Script, beside
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
 from tests.load.processes import a_worker, served
 
@@ -131,18 +129,6 @@ class Restless(User):
     async def wander(self):
         while True:
             await self.pause(0.05)
-
-class Redirected(User):
-    @action
-    async def sign_in(self):
-        await self.get("/login", redirects=1)
-        await self.get("/away", redirects=1)
-
-class WithToken(User):
-    @action
-    async def page(self):
-        await self.get("/items?access_token=abcd12345678&page=2")
-        await self.request("POST", "/items?access_token=abcd12345678", body="{}")
 """
 
 
@@ -492,50 +478,6 @@ def test_a_late_sender_is_judged_by_the_times_of_its_own_kinds(
     # The lag of streams is how late their messages were sent: these outnumber the requests.
     assert judgement.generator_lag_p50_ms == pytest.approx(1.5)
     assert any("client was late" in reason for reason in judgement.reasons) == late
-
-
-@pytest.mark.promise
-def test_a_credential_in_the_path_of_a_script_is_in_no_name_of_a_request(
-    server: int, script: str
-) -> None:
-    names, are_all = request_names(f"{script}:WithToken")
-    assert are_all
-    assert "abcd12345678" not in str(names)
-    result, _ = load(server, f"{script}:WithToken", users=1, actions=1)
-    assert set(result.requests["template"]) == set(names)
-    result.discard()
-
-
-def cookies_of(hostile: Hostile) -> list[tuple[str, str]]:
-    """Return path and cookies of each request that a server got."""
-    heads = [request.decode().split("\r\n") for request in hostile.requests]
-    sent = [[line for line in head if line.startswith("Cookie: ")] for head in heads]
-    return [(head[0].split()[1], "".join(lines)) for head, lines in zip(heads, sent, strict=True)]
-
-
-def moved(to: str, cookie: str) -> bytes:
-    head = f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nSet-Cookie: {cookie}; Path=/\r\n"
-    return f"{head}Content-Length: 0\r\n\r\n".encode()
-
-
-@pytest.mark.promise
-def test_cookies_of_a_redirect_go_with_all_that_follows_it_and_to_no_other_server(
-    script: str,
-) -> None:
-    other = Hostile([Script((Part(OK),), "keep")])
-    with beside(other) as away:
-        routes = {b"/login": moved("/home", "sid=1"), b"/away": moved(f"{away}/", "sid=2")}
-        home = Hostile([Script((Part(OK),), "keep", routes=routes)])
-        with beside(home) as url:
-            port = int(url.rpartition(":")[2])
-            result, _ = load(port, f"{script}:Redirected", users=1, actions=2)
-    assert set(result.requests["error"]) == {""}
-    assert cookies_of(home) == [
-        ("/login", ""), ("/home", "Cookie: sid=1"), ("/away", "Cookie: sid=1"),
-        ("/login", "Cookie: sid=2"), ("/home", "Cookie: sid=1"), ("/away", "Cookie: sid=1"),
-    ]  # fmt: skip
-    assert cookies_of(other) == [("/", "")] * 2
-    result.discard()
 
 
 def test_every_cookie_of_an_answer_is_there() -> None:

@@ -122,23 +122,11 @@ def test_users_of_a_script_sign_in_and_their_slower_request_is_found(tmp_path: P
     assert unlike(run) == []
 
 
-KEYED = """
-from perflab.load.users import User, action
-
-class Keyed(User):
-    @action
-    async def ask(self):
-        await self.get("/items?access_token=hunter2hunter2")
-"""
-
-
 def test_names_that_stand_as_text_have_rows_and_others_are_told(tmp_path: Path) -> None:
     values = variants(tmp_path)
     shop = f"{tmp_path}/shop.py"
     assert request_names(f"{shop}:Shopper") == (("list", "create"), True)
     assert request_names(f"{shop}:Wanderer") == (("GET /", "create"), False)
-    (tmp_path / "keyed.py").write_text(KEYED)
-    assert request_names(f"{tmp_path}/keyed.py:Keyed") == (("GET /items?access_token=...",), True)
     two = checked(**values)
     assert two.blocks > fewest_blocks_of_pairs(1, 2)
     file = tmp_path / "duel.toml"
